@@ -3,9 +3,9 @@ import { isolateViewers } from "./ship/intake/viewers.ts";
 import { createWorker } from "./worker.ts";
 
 export { SketchStore } from "./formats/sketch/sketch-store.ts";
+export { Watch } from "./operate/alerts/watch.ts";
 export { Live } from "./operate/live/live.ts";
 export { Replays } from "./operate/replay/replays.ts";
-export { Watch } from "./operate/status/watch.ts";
 export { Packer } from "./ship/intake/packer.ts";
 export { Shipper } from "./ship/intake/shipper.ts";
 export { TraceLog } from "./ship/log/trace-log.ts";

@@ -10,6 +10,7 @@ const ROWS = [
   ["web/app"],
   ["web/dashboard", "web/openapi"],
   ["web/api", "web/css"],
+  ["operate/alerts"],
   ["operate/status"],
   ["operate/live"],
   ["operate/replay", "operate/search"],

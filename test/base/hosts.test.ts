@@ -1,7 +1,7 @@
 /** One rule says where this service may be sent: destinations, the webhook and UPSTREAM_API. */
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import { parseWebhookUrl } from "../../src/operate/status/webhook.ts";
+import { parseWebhookUrl } from "../../src/operate/alerts/webhook.ts";
 import { parseDestination } from "../../src/ship/destinations/parse.ts";
 import { LOCAL, PRODUCTION } from "../ship/destinations/context.ts";
 

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { vi } from "vitest";
-import { Watch } from "../../src/operate/status/watch.ts";
+import { Watch } from "../../src/operate/alerts/watch.ts";
 import { until } from "../support/until.ts";
 
 /**

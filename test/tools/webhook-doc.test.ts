@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { newWebhookSecret, signatureHeaders } from "../../src/operate/status/signature.ts";
+import { newWebhookSecret, signatureHeaders } from "../../src/operate/alerts/signature.ts";
 
 type IsOurs = (headers: { [name: string]: string }, body: string, secret: string, nowS: number) => boolean;
 

@@ -1,7 +1,7 @@
 import { counted } from "../../base/counted.ts";
 import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../../base/limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
-import { SILENT } from "./facts.ts";
+import { NO_ANSWER } from "./facts.ts";
 import { type Found, head, type Rest, shownGB } from "./finding-text.ts";
 import {
   AFTER,
@@ -18,7 +18,7 @@ import {
 export function accountFindings(facts: Facts): Found[] {
   const { account } = facts;
   const found = [configurationFindings(facts), silenceFindings(facts)];
-  if (account !== SILENT)
+  if (account !== NO_ANSWER)
     found.push(
       routingFindings(facts, account),
       lossFindings(facts, account),
@@ -45,7 +45,7 @@ function configurationFindings({ configFaults }: Facts): Rest | Rest[] {
  * meanwhile.
  */
 function silenceFindings(facts: Facts): Rest[] {
-  const { controlTold, account, functions, replays, attachments } = facts;
+  const { controlAnswered, account, functions, replays, attachments } = facts;
   const silent = (kind: Rest["kind"], part: string, unknown: string): Rest => ({
     ...head(kind, "warning"),
     summary: `${part} does not answer. Unknown: ${unknown}.`,
@@ -53,17 +53,17 @@ function silenceFindings(facts: Facts): Rest[] {
       "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page.",
   });
   return [
-    ...(controlTold
+    ...(controlAnswered
       ? []
       : [silent("control_silent", "The control plane", "whether jobs have changed (those last known are checked)")]),
-    ...(account === SILENT ? [silent("ledger_silent", "The account's ledger", "where events went")] : []),
+    ...(account === NO_ANSWER ? [silent("ledger_silent", "The account's ledger", "where events went")] : []),
     // The ledger can answer for its totals and still time out on the counts of functions, which are
     // far more.
-    ...(account !== SILENT && functions === SILENT
+    ...(account !== NO_ANSWER && functions === NO_ANSWER
       ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
       : []),
-    ...(replays === SILENT ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
-    ...(attachments === SILENT
+    ...(replays === NO_ANSWER ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
+    ...(attachments === NO_ANSWER
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
   ];
@@ -84,7 +84,7 @@ function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usua
   const since = Math.min(...enabled);
   const never = status.counts.processed === 0;
   // Events accepted after this time may still be in the queue.
-  const untilMs = functions === SILENT ? null : functions.countedUntilMs;
+  const untilMs = functions === NO_ANSWER ? null : functions.countedUntilMs;
   const late = never
     ? nowMs - since > AFTER.nothingReceived
     : usual !== null && untilMs !== null && untilMs - since > AFTER.quiet && isQuiet(usual, untilMs);

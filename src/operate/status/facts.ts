@@ -4,9 +4,9 @@ import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
 
 /** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
-export const SILENT = "silent";
+export const NO_ANSWER = "silent";
 
-export type Told<T> = T | typeof SILENT;
+export type Answer<T> = T | typeof NO_ANSWER;
 
 /** The input of the rules: everything known at one moment, about now and before. */
 export interface Facts {
@@ -14,15 +14,15 @@ export interface Facts {
   /** Malformed settings, each with the expected form; never a value. */
   configFaults: readonly string[];
   /** Whether the control plane answered; if not, `jobs` and `functions` are the last known. */
-  controlTold: boolean;
+  controlAnswered: boolean;
   jobs: readonly JobFacts[];
-  account: Told<AccountFacts>;
+  account: Answer<AccountFacts>;
   /** Functions with a setting or a rhythm. Silent when the ledger is: it counts their events. */
-  functions: Told<FunctionsFacts>;
+  functions: Answer<FunctionsFacts>;
   /** Of those whose logging is not off. */
-  failing: Told<readonly FailingFunction[]>;
-  replays: Told<readonly WaitingReplay[]>;
-  attachments: Told<readonly KnownAttachment[]>;
+  failing: Answer<readonly FailingFunction[]>;
+  replays: Answer<readonly WaitingReplay[]>;
+  attachments: Answer<readonly KnownAttachment[]>;
 }
 
 /** A job as last known, without secrets. */
@@ -57,12 +57,12 @@ export type DestinationFact =
 
 export interface JobFacts extends KnownJob {
   /** null: the log has no job yet. */
-  log: Told<JobStatus | null>;
+  status: Answer<JobStatus | null>;
   past: JobPast;
 }
 
 /**
- * What is remembered of a job between looks; null: this is the first look, or its log is silent.
+ * What is remembered of a job between checks; null: this is the first check, or its log is silent.
  */
 export interface JobPast {
   filter: KeptNothing | null;
@@ -76,7 +76,7 @@ export interface AccountFacts {
   /** Messages that are set aside now. */
   setAside: AccountStatus["setAsideMessages"];
   past: { notRouted: Mark; intakeLost: Mark; setAside: Mark };
-  /** Since when every look saw a backlog in the queue, in ms; null: none. */
+  /** Since when every check saw a backlog in the queue, in ms; null: none. */
   backlogSinceMs: number | null;
   /** The rhythm of all events together; null: not known yet. */
   usual: Usual | null;

@@ -39,3 +39,15 @@ export interface Finding {
   /** What to do about it, as a sentence. */
   readonly advice: string;
 }
+
+/** Kind, subject, rerun and receiver identify a finding. */
+export function keyOf({
+  kind,
+  subject,
+  rerun,
+  receiver,
+}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver">): string {
+  if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
+  if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
+  return JSON.stringify(subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"]);
+}

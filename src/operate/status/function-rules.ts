@@ -1,5 +1,5 @@
 import { counted } from "../../base/counted.ts";
-import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usual } from "./facts.ts";
+import { type Facts, type FunctionFacts, type KnownAttachment, NO_ANSWER, type Usual } from "./facts.ts";
 import { failingFindings } from "./failing.ts";
 import type { Subject } from "./finding.ts";
 import { type Found, head, shown, span } from "./finding-text.ts";
@@ -10,14 +10,14 @@ import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
  */
 export function functionFindings(facts: Facts): Found[] {
   const { functions } = facts;
-  return [bounded(everyFunctionFinding(facts)), functions === SILENT ? [] : unwatched(functions.notWatched)].flat();
+  return [bounded(everyFunctionFinding(facts)), functions === NO_ANSWER ? [] : unwatched(functions.notWatched)].flat();
 }
 
 /** The same without a bound. */
 export function everyFunctionFinding({ functions, attachments, failing, nowMs }: Facts): Found[] {
-  const fail = failing === SILENT ? [] : failingFindings(failing);
-  const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
-  if (functions === SILENT) return [...fail, ...undone];
+  const fail = failing === NO_ANSWER ? [] : failingFindings(failing);
+  const undone = attachments === NO_ANSWER ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
+  if (functions === NO_ANSWER) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;
   const found = each.flatMap((known) => [
     switchedOff(known),

@@ -12,15 +12,15 @@ import type { FunctionSetting } from "../../state/control/function-settings.ts";
 import { controlPlane } from "../../state/control/plane.ts";
 import { replays } from "../replay/replays.ts";
 import { ANSWER, checked } from "./answer-shapes.ts";
-import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
-import { SILENT } from "./facts.ts";
+import type { AccountFacts, Answer, Facts, JobFacts, KnownAttachment, KnownJob, WaitingReplay } from "./facts.ts";
+import { NO_ANSWER } from "./facts.ts";
 import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
 
-/** Memory of earlier looks, in the storage of the watch; gathering updates it. */
+/** Memory of earlier checks, in the storage of the watch; gathering updates it. */
 export interface WatchMemory {
   samples: Samples;
   rhythm: Rhythm;
@@ -45,12 +45,12 @@ const LOGS_AT_ONCE = 8;
 
 /** The answers of the other parts. */
 interface Answers {
-  known: Told<KnownJob[]>;
-  settings: Told<FunctionSetting[]>;
-  account: Told<AccountStatus>;
-  lately: Told<FunctionCount[]>;
-  replays: Told<readonly WaitingReplay[]>;
-  attachments: Told<readonly KnownAttachment[]>;
+  known: Answer<KnownJob[]>;
+  settings: Answer<FunctionSetting[]>;
+  account: Answer<AccountStatus>;
+  lately: Answer<FunctionCount[]>;
+  replays: Answer<readonly WaitingReplay[]>;
+  attachments: Answer<readonly KnownAttachment[]>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -61,34 +61,34 @@ export async function gather(
   sources: Sources = SOURCES,
 ): Promise<Facts> {
   const patience = new Patience(GATHER_PATIENCE.allMs);
-  const ask = async <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>): Promise<Told<T>> => {
+  const ask = async <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>): Promise<Answer<T>> => {
     try {
       const answer = await patience.answer(who, GATHER_PATIENCE.oneMs, question);
       return shape === null ? answer : checked(shape, answer);
     } catch (error) {
       log.warn("no answer to the watch", { who, error: errorText(error) });
-      return SILENT;
+      return NO_ANSWER;
     }
   };
   try {
     const answers = await askAll(env, sources, ask);
     const before = memory.samples.state();
-    const known = answers.known === SILENT ? (before.known ?? []) : answers.known;
-    const logs = await askLogs(env, known, ask);
-    // No await between reading the memory and writing it: another look may be running.
+    const known = answers.known === NO_ANSWER ? (before.known ?? []) : answers.known;
+    const statuses = await askLogs(env, known, ask);
+    // No await between reading the memory and writing it: another check may be running.
     const nowMs = platform.now();
-    const state = remembered(memory.samples, answers, logs, nowMs);
+    const state = remembered(memory.samples, answers, statuses, nowMs);
     const functions = await askFunctions(env, memory.rhythm, answers, nowMs, ask);
     const config = readConfig(env);
     return {
       nowMs,
       configFaults: config.ok ? [] : config.faults,
-      controlTold: answers.known !== SILENT && answers.settings !== SILENT,
-      jobs: known.map((job) => jobFacts(job, logs, state)),
+      controlAnswered: answers.known !== NO_ANSWER && answers.settings !== NO_ANSWER,
+      jobs: known.map((job) => jobFacts(job, statuses, state)),
       account: accountFacts(answers.account, state, memory.rhythm),
       functions,
       failing:
-        answers.account === SILENT ? SILENT : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
+        answers.account === NO_ANSWER ? NO_ANSWER : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
     };
@@ -98,7 +98,7 @@ export async function gather(
 }
 
 /** @param shape of the answer; null: `question` has checked it. */
-type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
+type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Answer<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
   const ledger = new LogShards(env);
@@ -130,19 +130,19 @@ async function askLogs(
   env: Env,
   jobs: readonly KnownJob[],
   ask: Ask,
-): Promise<ReadonlyMap<number, Told<JobStatus | null>>> {
+): Promise<ReadonlyMap<number, Answer<JobStatus | null>>> {
   const ids = jobs.map(({ id }) => id);
   const before = await ask("the log", null, () => shardsStatus(env, ids));
   const answers = await settled(
     jobs,
     LOGS_AT_ONCE,
-    async ({ id }): Promise<Told<JobStatus | null>> =>
-      before === SILENT ? SILENT : ask(`job ${id}`, ANSWER.Log, () => jobStatus(env, id, { before })),
+    async ({ id }): Promise<Answer<JobStatus | null>> =>
+      before === NO_ANSWER ? NO_ANSWER : ask(`job ${id}`, ANSWER.Log, () => jobStatus(env, id, { before })),
   );
   return new Map(
     jobs.map(({ id }, i) => {
       const answer = answers[i];
-      return [id, answer?.status === "fulfilled" ? answer.value : SILENT];
+      return [id, answer?.status === "fulfilled" ? answer.value : NO_ANSWER];
     }),
   );
 }
@@ -150,29 +150,33 @@ async function askLogs(
 function remembered(
   samples: Samples,
   { known, account }: Answers,
-  logs: ReadonlyMap<number, Told<JobStatus | null>>,
+  statuses: ReadonlyMap<number, Answer<JobStatus | null>>,
   nowMs: number,
 ): SampleState {
-  const told = [...logs].flatMap(([id, status]): [number, JobStatus | null][] =>
-    status === SILENT ? [] : [[id, status]],
+  const told = [...statuses].flatMap(([id, status]): [number, JobStatus | null][] =>
+    status === NO_ANSWER ? [] : [[id, status]],
   );
-  const look = { known: orUndefined(known), logs: new Map(told), account: orUndefined(account) };
-  const state = sampled(samples.state(), look, nowMs);
+  const check = { known: orUndefined(known), statuses: new Map(told), account: orUndefined(account) };
+  const state = sampled(samples.state(), check, nowMs);
   samples.keep(state);
   return state;
 }
 
-function jobFacts(job: KnownJob, logs: ReadonlyMap<number, Told<JobStatus | null>>, { jobs }: SampleState): JobFacts {
+function jobFacts(
+  job: KnownJob,
+  statuses: ReadonlyMap<number, Answer<JobStatus | null>>,
+  { jobs }: SampleState,
+): JobFacts {
   const past = jobs[job.id] ?? { filter: null, sample: null, setAside: null };
-  return { ...job, log: logs.get(job.id) ?? null, past };
+  return { ...job, status: statuses.get(job.id) ?? null, past };
 }
 
 function accountFacts(
-  status: Told<AccountStatus>,
+  status: Answer<AccountStatus>,
   { account: past, backlogSinceMs }: SampleState,
   rhythm: Rhythm,
-): Told<AccountFacts> {
-  if (status === SILENT || past === null) return SILENT;
+): Answer<AccountFacts> {
+  if (status === NO_ANSWER || past === null) return NO_ANSWER;
   return { status, setAside: status.setAsideMessages, past, backlogSinceMs, usual: rhythm.account() };
 }
 
@@ -184,15 +188,15 @@ async function askFunctions(
   nowMs: number,
   ask: Ask,
 ): Promise<Facts["functions"]> {
-  if (account === SILENT || lately === SILENT) return SILENT;
+  if (account === NO_ANSWER || lately === NO_ANSWER) return NO_ANSWER;
   const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs);
   const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
-  const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
+  const known = { lately, settings: settings === NO_ANSWER ? [] : settings, usual: rhythm.functions() };
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
   if (names.length > 0) {
     const answer = await ask("the events of functions", ANSWER.Last, () => new LogShards(env).lastEvents(names));
-    if (answer === SILENT) return SILENT;
+    if (answer === NO_ANSWER) return NO_ANSWER;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
     // Deleted, or silent for thirty days: no longer watched.
     const gone = names.filter((name) => !last.has(name));
@@ -202,12 +206,12 @@ async function askFunctions(
   // Without the settings it is unknown which functions are off, and quiet on purpose.
   return {
     countedUntilMs,
-    each: settings === SILENT ? [] : functionFacts(known, last),
+    each: settings === NO_ANSWER ? [] : functionFacts(known, last),
     unnamedMs: unnamedMs(lately),
     notWatched,
   };
 }
 
-function orUndefined<T>(told: Told<T>): T | undefined {
-  return told === SILENT ? undefined : told;
+function orUndefined<T>(told: Answer<T>): T | undefined {
+  return told === NO_ANSWER ? undefined : told;
 }

@@ -4,7 +4,7 @@ import { remedyFor } from "../../ship/destinations/remedies.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import { canaryFindings, manifestFindings } from "./canary-rules.ts";
-import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import { type Facts, type JobFacts, NO_ANSWER } from "./facts.ts";
 import type { Subject } from "./finding.ts";
 import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./finding-text.ts";
 import {
@@ -12,7 +12,7 @@ import {
   DAY_MS,
   EXPIRES_WITHIN_MS,
   GROWING_MS,
-  LOG_LARGE_BYTES,
+  READER_LARGE_BYTES,
   REFUSED_MIN,
   SCRIPTS_MANY,
 } from "./thresholds.ts";
@@ -26,32 +26,34 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   const subject: Subject = { type: "job", id: job.id };
   // What else the rules would find rests on settings that are unknown.
   if (job.isUnreadable) return [{ ...unreadable(job), subject }];
-  const { log } = job;
-  const pending = log === SILENT || log === null ? 0 : log.counts.pending;
+  const { status } = job;
+  const pending = status === NO_ANSWER || status === null ? 0 : status.counts.pending;
   const isLive = job.deletedMs === null;
   const rest: (Rest | Rest[])[] = [];
   if (isLive) rest.push(destinationFindings(job, pending), expiryFindings(job, facts.nowMs));
-  if (log === SILENT) rest.push(logSilent(job));
-  else if (log !== null) {
-    rest.push(isLive ? deliveryFindings(job, log, facts.nowMs) : drainFindings(job, log, facts.nowMs));
-    rest.push(holdingFindings(job, log, facts.nowMs));
+  if (status === NO_ANSWER) rest.push(logSilent(job));
+  else if (status !== null) {
+    rest.push(isLive ? deliveryFindings(job, status, facts.nowMs) : drainFindings(job, status, facts.nowMs));
+    rest.push(holdingFindings(job, status, facts.nowMs));
     if (isLive)
-      rest.push(keptFindings(job, facts.nowMs), scriptFindings(job, log), pastFindings(job, log, facts.nowMs));
-    if (isLive && log.canary !== null) rest.push(canaryFindings(log.canary));
-    if (isLive && log.manifests) rest.push(manifestFindings(log.manifests, facts.nowMs));
+      rest.push(keptFindings(job, facts.nowMs), scriptFindings(job, status), pastFindings(job, status, facts.nowMs));
+    if (isLive && status.canary !== null) rest.push(canaryFindings(status.canary));
+    if (isLive && status.manifests) rest.push(manifestFindings(status.manifests, facts.nowMs));
   }
   if (isLive) rest.push(receiptFindings(job, facts), fieldFindings(job));
-  if (log !== SILENT && log !== null) rest.push(unreadFindings(job, log, facts.nowMs), unmadeFindings(job, log));
+  if (status !== NO_ANSWER && status !== null)
+    rest.push(unreadFindings(job, status, facts.nowMs), unmadeFindings(job, status));
   return rest.flat().map((found) => ({ ...found, subject }));
 }
 
 /** Of a rerun, what it could not ship. What keeps it from going on is a finding of replays. */
 function rerunFindings(job: JobFacts, rerunOf: number, nowMs: number): Found[] {
-  const { id, log } = job;
+  const { id, status } = job;
   const rerun = rerunName(id);
   const called = { ...job, id: `${rerunOf}'s rerun ${rerun}` };
-  if (log === null) return [];
-  const rest = log === SILENT ? logSilent(called) : [holdingFindings(called, log, nowMs), unmadeFindings(called, log)];
+  if (status === null) return [];
+  const rest =
+    status === NO_ANSWER ? logSilent(called) : [holdingFindings(called, status, nowMs), unmadeFindings(called, status)];
   return [rest].flat(2).map(({ advice, ...found }) => ({
     ...{ ...found, subject: { type: "job", id: rerunOf }, rerun },
     advice: found.kind === "objects_set_aside" ? RERUN_REFUSED : advice,
@@ -62,8 +64,8 @@ const RERUN_REFUSED =
   "The job's page of replays shows what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need.";
 
 /** Found before any upload fails on it. */
-function destinationFindings({ id, destination, log }: JobFacts, pending: number): Rest | Rest[] {
-  const failingSinceMs = log === SILENT || log === null ? null : log.failingSinceMs;
+function destinationFindings({ id, destination, status }: JobFacts, pending: number): Rest | Rest[] {
+  const failingSinceMs = status === NO_ANSWER || status === null ? null : status.failingSinceMs;
   if (destination.kind === "lost")
     return {
       ...head("key_lost", "error", failingSinceMs, pending),
@@ -81,10 +83,10 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
 }
 
 /** A job that is parked after its credentials ended says so itself. */
-function expiryFindings({ id, destination, log }: JobFacts, nowMs: number): Rest | Rest[] {
+function expiryFindings({ id, destination, status }: JobFacts, nowMs: number): Rest | Rest[] {
   if (destination.kind !== "ok" || destination.expiresMs === undefined) return [];
   const leftMs = destination.expiresMs - nowMs;
-  const isParked = log !== SILENT && log?.parked === true;
+  const isParked = status !== NO_ANSWER && status?.parked === true;
   if (leftMs > EXPIRES_WITHIN_MS || (leftMs <= 0 && isParked)) return [];
   const at = new Date(destination.expiresMs).toISOString();
   return {
@@ -155,27 +157,27 @@ export function lateAfterMs(intervalMs: number): number {
   return intervalMs + AFTER.uploadStarts + AFTER.lagging;
 }
 
-function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] {
+function deliveryFindings(job: JobFacts, status: JobStatus, nowMs: number): Rest[] {
   const { id, destination, intervalMs } = job;
-  const { pending } = log.counts;
+  const { pending } = status.counts;
   if (pending === 0) return [];
   const findings: Rest[] = [];
   // A finding about the destination already gives the cause.
   const isSaid = destination.kind === "lost" || destination.kind === "unusable";
-  const { failingSinceMs, oldestPendingTakenMs: oldestMs } = log;
-  const cause = causeIn(log.errorMessage);
+  const { failingSinceMs, oldestPendingTakenMs: oldestMs } = status;
+  const cause = causeIn(status.errorMessage);
   const fails = failingSinceMs !== null && nowMs - failingSinceMs > AFTER.failing;
-  if (log.parked && !isSaid) {
+  if (status.parked && !isSaid) {
     findings.push({
       ...head("parked", "error", failingSinceMs, pending),
       summary: `Job ${id} is parked: ${cause}.`,
-      advice: parkedAdvice(log.errorMessage),
+      advice: parkedAdvice(status.errorMessage),
     });
-  } else if (!log.parked && fails && !isSaid) {
+  } else if (!status.parked && fails && !isSaid) {
     findings.push({
       ...head("failing", "error", failingSinceMs, pending),
       summary: `Uploads of job ${id} fail: ${cause}.`,
-      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. Flush the job to retry now; test its destination to see why a connection fails. Nothing is lost.`,
+      advice: `${remedyFor(status.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. Flush the job to retry now; test its destination to see why a connection fails. Nothing is lost.`,
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);
@@ -188,7 +190,7 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
         "They are delivered as soon as the destination accepts them. Deleting the job with its records drops them.",
     });
   // What the log still has is `unread`; what is of the past was old when it came.
-  else if (failingSinceMs === null && !isSaid && !log.hasPast && oldestMs !== log.unread.oldestMs)
+  else if (failingSinceMs === null && !isSaid && !status.hasPast && oldestMs !== status.unread.oldestMs)
     findings.push({
       ...head("lagging", "warning", oldestMs, pending),
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
@@ -199,11 +201,11 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
 }
 
 /** A deleted job that still holds records. */
-function drainFindings({ id, deletedMs, destination }: JobFacts, log: JobStatus, nowMs: number): Rest | Rest[] {
-  const { pending } = log.counts;
+function drainFindings({ id, deletedMs, destination }: JobFacts, status: JobStatus, nowMs: number): Rest | Rest[] {
+  const { pending } = status.counts;
   if (pending === 0 || deletedMs === null) return [];
   const isLost = destination.kind === "lost" || destination.kind === "unusable";
-  const isStuck = log.parked || isLost || nowMs - deletedMs > AFTER.drainingStuck;
+  const isStuck = status.parked || isLost || nowMs - deletedMs > AFTER.drainingStuck;
   const discard = "Deleting the job with its records drops them.";
   if (!isStuck)
     return {
@@ -213,31 +215,31 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: JobStatus,
     };
   const why = isLost
     ? "its destination cannot be used"
-    : log.failingSinceMs === null
+    : status.failingSinceMs === null
       ? "it takes longer than an hour"
-      : causeIn(log.errorMessage);
+      : causeIn(status.errorMessage);
   return {
-    ...head("draining_stuck", "error", log.failingSinceMs ?? deletedMs, pending),
+    ...head("draining_stuck", "error", status.failingSinceMs ?? deletedMs, pending),
     summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
     advice: `Fix the cause at the destination: a deleted job cannot be changed. ${discard}`,
   };
 }
 
 /** Findings about what a log holds. */
-function holdingFindings({ id, past }: Called & Pick<JobFacts, "past">, log: JobStatus, nowMs: number): Rest[] {
+function holdingFindings({ id, past }: Called & Pick<JobFacts, "past">, status: JobStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
-  const { counts, segments, openBytes, setAside } = log;
-  if (counts.pending > 0 && (segments > 1 || openBytes >= LOG_LARGE_BYTES)) {
+  const { counts, segments, openBytes, setAside } = status;
+  if (counts.pending > 0 && (segments > 1 || openBytes >= READER_LARGE_BYTES)) {
     const isFull = segments > 1;
     findings.push({
-      ...head("log_large", isFull ? "error" : "warning", log.oldestPendingTakenMs, counts.pending),
+      ...head("log_large", isFull ? "error" : "warning", status.oldestPendingTakenMs, counts.pending),
       summary: isFull
         ? `Job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
         : `Job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
         "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: a full segment is followed by another.",
     });
-  } else if (openBytes >= LOG_LARGE_BYTES) {
+  } else if (openBytes >= READER_LARGE_BYTES) {
     findings.push({
       ...head("log_large", "warning"),
       summary: `Job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits.`,
@@ -316,14 +318,16 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
 }
 
 /** A job that receives nothing while others do: every enabled job is offered every event. */
-function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account, functions }: Facts): Rest | Rest[] {
-  if (enabledSinceMs === null || log === SILENT || account === SILENT || functions === SILENT) return [];
+function receiptFindings({ id, enabledSinceMs, status }: JobFacts, { jobs, account, functions }: Facts): Rest | Rest[] {
+  if (enabledSinceMs === null || status === NO_ANSWER || account === NO_ANSWER || functions === NO_ANSWER) return [];
   const others = jobs.flatMap((other) =>
-    other.id === id || other.rerunOf !== undefined || other.log === SILENT ? [] : (other.log?.lastReceivedMs ?? []),
+    other.id === id || other.rerunOf !== undefined || other.status === NO_ANSWER
+      ? []
+      : (other.status?.lastReceivedMs ?? []),
   );
   // The log has something for it: it is `unread`.
-  if (log !== null && log.unread.records > 0) return [];
-  const lastMs = log?.lastReceivedMs ?? null;
+  if (status !== null && status.unread.records > 0) return [];
+  const lastMs = status?.lastReceivedMs ?? null;
   const sinceMs = Math.max(enabledSinceMs, lastMs ?? 0);
   // Events accepted later may still be on their way to this job.
   const othersMs = Math.min(Math.max(0, ...others), functions.countedUntilMs);

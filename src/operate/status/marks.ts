@@ -1,9 +1,9 @@
-/** The growth of a count between looks. */
+/** The growth of a count between checks. */
 export interface Mark {
   value: number;
-  /** The last look that saw it grow, in ms; null: none. */
+  /** The last check that saw it grow, in ms; null: none. */
   grewMs: number | null;
-  /** The first look of this growth; pauses up to {@link REST_MS} belong to it. */
+  /** The first check of this growth; pauses up to {@link REST_MS} belong to it. */
   sinceMs: number | null;
   /** Growth since then. */
   by: number;
@@ -12,7 +12,7 @@ export interface Mark {
 /** After a rest this long, in ms, growth counts as new. */
 export const REST_MS = 3_600_000;
 
-/** @param before null: the first look; the count has grown from 0. */
+/** @param before null: the first check; the count has grown from 0. */
 export function marked(before: Mark | null, value: number, nowMs: number): Mark {
   const last = before ?? { value: 0, grewMs: null, sinceMs: null, by: 0 };
   if (value <= last.value) return { ...last, value };

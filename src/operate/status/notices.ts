@@ -1,6 +1,6 @@
 import { counted } from "../../base/counted.ts";
 import { intervalAdvice } from "../../ship/job/interval.ts";
-import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import { type Facts, type JobFacts, NO_ANSWER } from "./facts.ts";
 import type { Notice } from "./finding.ts";
 import { shownSize } from "./finding-text.ts";
 
@@ -10,9 +10,9 @@ export function noticesOf({ jobs }: Facts): Notice[] {
 }
 
 /** An interval that is short for what a job receives. */
-function smallObjects({ id, enabledSinceMs, intervalMs, isUnreadable, log }: JobFacts): Notice[] {
-  if (isUnreadable || enabledSinceMs === null || log === SILENT || log === null) return [];
-  const found = intervalAdvice(log.lastDay, intervalMs);
+function smallObjects({ id, enabledSinceMs, intervalMs, isUnreadable, status }: JobFacts): Notice[] {
+  if (isUnreadable || enabledSinceMs === null || status === NO_ANSWER || status === null) return [];
+  const found = intervalAdvice(status.lastDay, intervalMs);
   if (found === null) return [];
   const { objects, meanBytes, seconds, made } = found;
   return [

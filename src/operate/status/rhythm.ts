@@ -25,7 +25,7 @@ const GAP_DAYS = 14;
 /** Shorter pauses, in ms, are not stored: even twice as long is not called quiet. */
 const SHORT_MS = AFTER.quiet / 2;
 
-/** A rhythm is known after this many looks that found a new event, over this long, in ms. */
+/** A rhythm is known after this many checks that found a new event, over this long, in ms. */
 const KNOWN_LOOKS = 5;
 const KNOWN_MS = DAY_MS;
 
@@ -33,8 +33,8 @@ const KNOWN_MS = DAY_MS;
 export interface Pulse {
   firstMs: number;
   lastMs: number;
-  /** Looks that found a newer event than the one before. */
-  looks: number;
+  /** Checks that found a newer event than the one before. */
+  checks: number;
   /**
    * The longest pause that ended on each day (since the epoch), in minutes; days with short pauses
    * only are left out.
@@ -43,14 +43,14 @@ export interface Pulse {
 }
 
 export interface RhythmState {
-  /** Until when all events were known at the last look, in ms. */
+  /** Until when all events were known at the last check, in ms. */
   untilMs: number;
   functions: [name: string, pulse: Pulse][];
   /** All events together. */
   account: Pulse | null;
 }
 
-/** The latest event of a function, as a look finds it. */
+/** The latest event of a function, as a check finds it. */
 export interface Heard {
   name: string;
   lastMs: number;
@@ -58,28 +58,28 @@ export interface Heard {
 }
 
 /** null: not known yet. */
-export function usualOf({ firstMs, lastMs, looks, gaps }: Pulse): Usual | null {
-  if (looks < KNOWN_LOOKS || lastMs - firstMs < KNOWN_MS) return null;
+export function usualOf({ firstMs, lastMs, checks, gaps }: Pulse): Usual | null {
+  if (checks < KNOWN_LOOKS || lastMs - firstMs < KNOWN_MS) return null;
   return { lastMs, longestGapMs: Math.max(0, ...gaps.map(([, minutes]) => minutes)) * MINUTE_MS };
 }
 
 /**
- * Applies a look.
- * @param knownUntilMs until when the look before knew all events. A pause ends there, so that a
+ * Applies a check.
+ * @param knownUntilMs until when the check before knew all events. A pause ends there, so that a
  * pause of the watch itself counts as none.
  */
 export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number): Pulse {
-  if (before === null) return { firstMs: lastMs, lastMs, looks: 1, gaps: [] };
+  if (before === null) return { firstMs: lastMs, lastMs, checks: 1, gaps: [] };
   if (lastMs <= before.lastMs) return before;
   const day = Math.floor(lastMs / DAY_MS);
   const gapMs = knownUntilMs - before.lastMs;
   const gaps = new Map(before.gaps.filter(([of]) => of >= day - GAP_DAYS));
   if (gapMs > SHORT_MS) gaps.set(day, Math.max(gaps.get(day) ?? 0, Math.ceil(gapMs / MINUTE_MS)));
-  return { firstMs: before.firstMs, lastMs, looks: before.looks + 1, gaps: [...gaps] };
+  return { firstMs: before.firstMs, lastMs, checks: before.checks + 1, gaps: [...gaps] };
 }
 
 /**
- * Applies a look. Without room, a new name replaces the oldest that was seen once; names seen more
+ * Applies a check. Without room, a new name replaces the oldest that was seen once; names seen more
  * often stay, whatever names senders make up.
  * @returns how many names found no room.
  */
@@ -97,7 +97,7 @@ export function listened(
     else functions.set(each.name, heard(before, each.lastMs, knownUntilMs));
   }
   const passing = [...functions]
-    .filter(([, { looks }]) => looks === 1)
+    .filter(([, { checks }]) => checks === 1)
     .sort(([, a], [, b]) => b.lastMs - a.lastMs)
     .map(([name]) => name);
   let left = 0;
@@ -126,9 +126,9 @@ function byEvents(a: Heard, b: Heard): number {
 /** Keeps a {@link RhythmState}; one row is written where anything has changed. */
 export class Rhythm extends Tables {
   /**
-   * Applies a look.
+   * Applies a check.
    * @param countedMs when events were last counted; null: never.
-   * @param untilMs until when all events are known. A look behind an earlier one changes nothing…
+   * @param untilMs until when all events are known. A check behind an earlier one changes nothing…
    * @param nowMs …unless the clock of the earlier one was ahead: nothing would be learned until
    *   then.
    * @returns how many names found no room.

@@ -1,11 +1,10 @@
 import { counted } from "../../base/counted.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { accountFindings } from "./account-rules.ts";
-import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import type { Finding, Subject } from "./finding.ts";
+import { type Facts, type JobFacts, NO_ANSWER } from "./facts.ts";
+import { type Finding, keyOf, type Subject } from "./finding.ts";
 import { type Found, head } from "./finding-text.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
-import { keyOf } from "./incidents.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
@@ -27,10 +26,11 @@ export function findingsOf(facts: Facts): Finding[] {
 
 /** One finding per job, since the oldest of its waiting replays. */
 function replayFindings({ replays, jobs }: Facts): Found[] {
-  if (replays === SILENT) return [];
-  const reruns = jobs.flatMap(({ rerunOf, log }) => {
-    if (rerunOf === undefined || log === SILENT || log?.failingSinceMs == null || log.counts.pending === 0) return [];
-    const { failingSinceMs: sinceMs, errorMessage, pendingObjects: objectsLeft } = log;
+  if (replays === NO_ANSWER) return [];
+  const reruns = jobs.flatMap(({ rerunOf, status }) => {
+    if (rerunOf === undefined || status === NO_ANSWER || status?.failingSinceMs == null || status.counts.pending === 0)
+      return [];
+    const { failingSinceMs: sinceMs, errorMessage, pendingObjects: objectsLeft } = status;
     return [{ job: rerunOf, sinceMs, error: errorMessage ?? "its uploads fail", objectsLeft }];
   });
   const byJob = Map.groupBy([...replays, ...reruns], ({ job }) => job);
@@ -94,56 +94,58 @@ const WITHOUT_LOG: ReadonlySet<Kind> = new Set([...OF_DESTINATION, "log_silent",
  * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
  * be decrypted. Its absence from the findings then does not mean that it is over.
  */
-export function isUntold(facts: Facts, subject: Subject, kind: string, rerun?: string): boolean {
+export function isUnknown(facts: Facts, subject: Subject, kind: string, rerun?: string): boolean {
   const of = kind as Kind;
   const key = keyOf({ kind, subject, ...(rerun !== undefined && { rerun }) });
   if (findingsOf(facts).some((found) => keyOf(found) === key)) return false;
   switch (subject.type) {
     case "account":
-      if (of === "functions_not_watched") return facts.functions === SILENT;
+      if (of === "functions_not_watched") return facts.functions === NO_ANSWER;
       if (of === "functions_more")
-        return facts.functions === SILENT || facts.attachments === SILENT || facts.failing === SILENT;
-      if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;
-      if (of === "no_events") return facts.account === SILENT || !facts.controlTold || isSilenceUntold(facts);
-      return OF_LEDGER.has(of) && facts.account === SILENT;
+        return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;
+      if (of === "no_job_enabled") return facts.account === NO_ANSWER || !facts.controlAnswered;
+      if (of === "no_events") return facts.account === NO_ANSWER || !facts.controlAnswered || isSilenceUnknown(facts);
+      return OF_LEDGER.has(of) && facts.account === NO_ANSWER;
     case "job": {
       if (of === "replay_waiting")
         return (
-          facts.replays === SILENT || facts.jobs.some((each) => each.rerunOf === subject.id && each.log === SILENT)
+          facts.replays === NO_ANSWER ||
+          facts.jobs.some((each) => each.rerunOf === subject.id && each.status === NO_ANSWER)
         );
       const job = facts.jobs.find(({ id }) => (rerun === undefined ? id === subject.id : rerunName(id) === rerun));
-      return job === undefined ? !facts.controlTold : isUntoldOf(job, of, facts);
+      return job === undefined ? !facts.controlAnswered : isUnknownOf(job, of, facts);
     }
     case "function":
       if (isUnnamed(facts, subject.name, of)) return true;
-      if (of === "function_failing") return facts.failing === SILENT;
-      if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === SILENT;
+      if (of === "function_failing") return facts.failing === NO_ANSWER;
+      if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === NO_ANSWER;
       return (
-        facts.functions === SILENT ||
-        !facts.controlTold ||
-        (of !== "function_off" && isQuietUntold(facts, subject.name))
+        facts.functions === NO_ANSWER ||
+        !facts.controlAnswered ||
+        (of !== "function_off" && isQuietUnknown(facts, subject.name))
       );
   }
 }
 
-function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
-  const { log, destination } = job;
+function isUnknownOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
+  const { status, destination } = job;
   if (kind === "job_unreadable") return false;
   if (job.isUnreadable) return kind !== "replay_waiting";
   if (OF_DESTINATION.has(kind)) return destination.kind === "unknown";
-  if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
-  return log === SILENT && !WITHOUT_LOG.has(kind);
+  if (kind === "nothing_received" && isReceiptUnknown(job, facts)) return true;
+  return status === NO_ANSWER && !WITHOUT_LOG.has(kind);
 }
 
 /**
  * `nothing_received` compares a job with the others: a silent log may be the one that shows the
  * difference.
  */
-function isReceiptUntold(job: JobFacts, facts: Facts): boolean {
+function isReceiptUnknown(job: JobFacts, facts: Facts): boolean {
   const { jobs, account, functions } = facts;
-  if (account === SILENT || functions === SILENT) return true;
+  if (account === NO_ANSWER || functions === NO_ANSWER) return true;
   return (
-    jobs.some(({ log }) => log === SILENT) && jobFindings(job, facts).every(({ kind }) => kind !== "nothing_received")
+    jobs.some(({ status }) => status === NO_ANSWER) &&
+    jobFindings(job, facts).every(({ kind }) => kind !== "nothing_received")
   );
 }
 
@@ -158,8 +160,8 @@ function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
  * Whether nothing was counted for too long, but events may have arrived since: unnamed, or still in
  * the queue.
  */
-function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
-  if (functions === SILENT) return true;
+function isQuietUnknown({ functions, nowMs }: Facts, name: string): boolean {
+  if (functions === NO_ANSWER) return true;
   const known = functions.each.find((each) => each.name === name);
   if (known === undefined) return false;
   if (mayBeUnnamed(known, functions.unnamedMs)) return true;
@@ -168,11 +170,11 @@ function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
 }
 
 /** The same for all events together. */
-function isSilenceUntold({ account, functions, nowMs }: Facts): boolean {
-  if (account === SILENT) return true;
+function isSilenceUnknown({ account, functions, nowMs }: Facts): boolean {
+  if (account === NO_ANSWER) return true;
   const { status, usual } = account;
   // The totals already tell that no event has ever arrived.
   if (status.counts.processed === 0) return false;
-  if (functions === SILENT) return true;
+  if (functions === NO_ANSWER) return true;
   return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
 }

@@ -6,7 +6,7 @@ import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";
 
 /**
- * The counts seen by the last look. One row of some hundred kB at most: there are at most 250 jobs.
+ * The counts seen by the last check. One row of some hundred kB at most: there are at most 250 jobs.
  */
 export const SAMPLES_SQL = `
       CREATE TABLE sample (
@@ -14,7 +14,7 @@ export const SAMPLES_SQL = `
         state TEXT NOT NULL                      -- JSON of SampleState
       ) STRICT;`;
 
-/** What is remembered between looks. */
+/** What is remembered between checks. */
 export interface SampleState {
   /** The last known jobs; null: none yet. */
   known: KnownJob[] | null;
@@ -27,20 +27,20 @@ export interface SampleState {
 const NOTHING: SampleState = { known: null, jobs: {}, account: null, backlogSinceMs: null };
 const NO_PAST: JobPast = { filter: null, sample: null, setAside: null };
 
-/** The answers of one look; undefined: silent. */
-export interface Look {
+/** The answers of one check; undefined: none. */
+export interface Check {
   known: KnownJob[] | undefined;
-  logs: ReadonlyMap<number, JobStatus | null>;
+  statuses: ReadonlyMap<number, JobStatus | null>;
   account: AccountStatus | undefined;
 }
 
-/** Applies a look. What was silent stays as it was. */
-export function sampled(before: SampleState, { known, logs, account }: Look, nowMs: number): SampleState {
+/** Applies a check. What did not answer stays as it was. */
+export function sampled(before: SampleState, { known, statuses, account }: Check, nowMs: number): SampleState {
   const jobs: SampleState["jobs"] = {};
   for (const job of known ?? before.known ?? []) {
     const past = before.jobs[job.id] ?? NO_PAST;
-    const log = logs.get(job.id) ?? null;
-    jobs[job.id] = log === null ? past : pastOf(past, job, log, nowMs);
+    const status = statuses.get(job.id) ?? null;
+    jobs[job.id] = status === null ? past : pastOf(past, job, status, nowMs);
   }
   return {
     known: known ?? before.known,

@@ -57,7 +57,7 @@ export const EXPIRES_WITHIN_MS = 30 * DAY_MS;
 export const SCRIPTS_MANY = 64;
 
 /** A log of this size is called large, in bytes: half of a full segment. */
-export const LOG_LARGE_BYTES = SEGMENT_MAX_BYTES / 2;
+export const READER_LARGE_BYTES = SEGMENT_MAX_BYTES / 2;
 
 /** A shard of the log of this size is called large, in bytes: half of a full one. */
 export const LEDGER_LARGE_BYTES = SHARD_MAX_BYTES / 2;

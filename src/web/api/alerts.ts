@@ -2,13 +2,13 @@ import type * as z from "zod";
 import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
-import { noteOn, noteWords } from "../../operate/status/address-notes.ts";
-import { FORMAT, type FormatName } from "../../operate/status/alert-formats.ts";
+import { noteOn, noteWords } from "../../operate/alerts/address-notes.ts";
+import { FORMAT, type FormatName } from "../../operate/alerts/alert-formats.ts";
+import type { ReceiverState } from "../../operate/alerts/receiver-state.ts";
+import { RECEIVERS_MAX } from "../../operate/alerts/receivers.ts";
+import { watch } from "../../operate/alerts/watch.ts";
+import type { Secrets } from "../../operate/alerts/webhook.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
-import type { ReceiverState } from "../../operate/status/receiver-state.ts";
-import { RECEIVERS_MAX } from "../../operate/status/receivers.ts";
-import { watch } from "../../operate/status/watch.ts";
-import type { Secrets } from "../../operate/status/webhook.ts";
 import { bodyOf } from "./body.ts";
 import {
   type Alert,

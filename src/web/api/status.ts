@@ -1,10 +1,10 @@
 import { unavailable } from "../../base/errors.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
+import type { PastIncident } from "../../operate/alerts/incident-rows.ts";
+import { overAtMs, stateOf } from "../../operate/alerts/incidents.ts";
+import { type ShownFinding, type Snapshot, watch } from "../../operate/alerts/watch.ts";
 import type { Finding } from "../../operate/status/finding.ts";
-import type { PastIncident } from "../../operate/status/incident-rows.ts";
-import { overAtMs, stateOf } from "../../operate/status/incidents.ts";
-import { type Shown, type Sight, watch } from "../../operate/status/watch.ts";
 import { type Finding as FindingView, type Incident, LIST_INCIDENTS, READ_STATUS } from "./docs/status.ts";
 import { isoTime, listed, success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
@@ -36,9 +36,9 @@ async function readStatus(c: AppContext): Promise<Response> {
 }
 
 /** @throws ApiError 503: a check that did not run is not a check that found nothing. */
-async function look(namespace: Env["WATCH"]): Promise<Sight> {
+async function look(namespace: Env["WATCH"]): Promise<Snapshot> {
   try {
-    const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
+    const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).snapshot());
     if (seen !== null) return seen;
     throw new Error("it could not check");
   } catch (error) {
@@ -47,7 +47,7 @@ async function look(namespace: Env["WATCH"]): Promise<Sight> {
   }
 }
 
-function present({ sinceMs, incidentId, ...finding }: Shown): FindingView {
+function present({ sinceMs, incidentId, ...finding }: ShownFinding): FindingView {
   return { ...presentFinding(finding), since: isoTime(sinceMs), incident: incidentId ?? null };
 }
 

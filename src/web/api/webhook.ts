@@ -1,10 +1,10 @@
 import { CODE, faultsError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
+import { type ReceiverState, WEBHOOK_CHOICES } from "../../operate/alerts/receiver-state.ts";
+import { watch } from "../../operate/alerts/watch.ts";
+import { withNewSecret } from "../../operate/alerts/webhook.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
-import { type ReceiverState, WEBHOOK_CHOICES } from "../../operate/status/receiver-state.ts";
-import { watch } from "../../operate/status/watch.ts";
-import { withNewSecret } from "../../operate/status/webhook.ts";
 import { bodyOf } from "./body.ts";
 import { DELETE_WEBHOOK, PUT_WEBHOOK, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
 import { success } from "./envelope.ts";

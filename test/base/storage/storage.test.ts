@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { DedupIndex } from "../../../src/base/storage/dedup-index.ts";
 import { type Migration, migrate } from "../../../src/base/storage/migrate.ts";
 import { REPLAY_STEPS } from "../../../src/operate/replay/replay-migrations.ts";
-import { WATCH_STEPS } from "../../../src/operate/status/watch-migrations.ts";
+import { WATCH_STEPS } from "../../../src/operate/alerts/watch-migrations.ts";
 import { TRACE_LOG_STEPS } from "../../../src/ship/log/log-migrations.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";

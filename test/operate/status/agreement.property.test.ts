@@ -5,16 +5,15 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import * as fc from "fast-check";
 import { expect, it, vi } from "vitest";
+import { resultOf, Watch } from "../../../src/operate/alerts/watch.ts";
 import type { Facts, JobFacts } from "../../../src/operate/status/facts.ts";
-import type { Finding } from "../../../src/operate/status/finding.ts";
-import { keyOf } from "../../../src/operate/status/incidents.ts";
-import { seenIn, Watch } from "../../../src/operate/status/watch.ts";
+import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { call } from "../../web/api/harness.ts";
 import { textOf, Visitor } from "../../web/dashboard/support.ts";
-import { putWebhook, readWebhook, runWatchAlarm, theWatch } from "./receiver.ts";
+import { putWebhook, readWebhook, runWatchAlarm, theWatch } from "../alerts/receiver.ts";
+import { clock, MINUTE_MS, post, watchEach } from "../alerts/watching.ts";
 import { account, facts, fn, job, log } from "./samples.ts";
 import { type SaidIncident, type Status, status } from "./support.ts";
-import { clock, MINUTE_MS, post, watchEach } from "./watching.ts";
 
 watchEach();
 
@@ -60,13 +59,13 @@ function jobIn(id: number, state: JobState, nowMs: number): JobFacts | null {
     case "gone":
       return null;
     case "silent":
-      return job({ id, log: "silent" });
+      return job({ id, status: "silent" });
     case "well":
-      return job({ id, log: log({ lastReceivedMs: nowMs }) });
+      return job({ id, status: log({ lastReceivedMs: nowMs }) });
     case "failing":
-      return job({ id, log: log({ lastReceivedMs: nowMs, ...failed }) });
+      return job({ id, status: log({ lastReceivedMs: nowMs, ...failed }) });
     case "parked":
-      return job({ id, log: log({ lastReceivedMs: nowMs, ...failed, parked: true }) });
+      return job({ id, status: log({ lastReceivedMs: nowMs, ...failed, parked: true }) });
   }
 }
 
@@ -158,7 +157,7 @@ it("findings, incidents, page and webhook agree after each step", { timeout: 120
       clock.advance(MINUTE_MS);
       const told = new Set<string>();
       for (const step of course) {
-        vi.spyOn(Watch.prototype, "see").mockImplementation(async () => seenIn(factsOf(step)));
+        vi.spyOn(Watch.prototype, "see").mockImplementation(async () => resultOf(factsOf(step)));
         await act(step);
         const now = await settledStatus();
         expectOneReading(now, clock.nowMs());

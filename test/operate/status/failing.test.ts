@@ -9,7 +9,7 @@ import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
 import { call } from "../../web/api/harness.ts";
-import { lookAnew } from "./fresh.ts";
+import { lookAnew } from "../alerts/fresh.ts";
 import { MINUTE_MS, freshStatus as status } from "./support.ts";
 
 lookAnew();

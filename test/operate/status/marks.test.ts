@@ -44,23 +44,23 @@ describe("what keeps nothing", () => {
 });
 
 describe("what is remembered of a look", () => {
-  const { log: _log, past: _past, ...known } = job();
+  const { status: _log, past: _past, ...known } = job();
   const nothing = { known: null, jobs: {}, account: null, backlogSinceMs: null };
   const of = (queueBacklog: number | null) => ({ ...account().status, queueBacklog });
 
   it("stays as it was for those who did not tell, and goes with its job", () => {
-    const one = sampled(nothing, { known: [known], logs: new Map([[1, log()]]), account: of(0) }, 1);
+    const one = sampled(nothing, { known: [known], statuses: new Map([[1, log()]]), account: of(0) }, 1);
     expect(one.jobs["1"]?.filter).toMatchObject({ given: 100, kept: 100 });
-    const silent = sampled(one, { known: undefined, logs: new Map(), account: undefined }, 2);
+    const silent = sampled(one, { known: undefined, statuses: new Map(), account: undefined }, 2);
     expect(silent).toEqual(one);
-    const gone = sampled(one, { known: [], logs: new Map(), account: of(0) }, 3);
+    const gone = sampled(one, { known: [], statuses: new Map(), account: of(0) }, 3);
     expect(gone).toMatchObject({ known: [], jobs: {} });
   });
 
   it("tells since when the queue has had a backlog", () => {
     const backlog = (...looks: (number | null)[]): number | null =>
       looks.reduce(
-        (before, queueBacklog, n) => sampled(before, { known: [], logs: new Map(), account: of(queueBacklog) }, n),
+        (before, queueBacklog, n) => sampled(before, { known: [], statuses: new Map(), account: of(queueBacklog) }, n),
         nothing as ReturnType<typeof sampled>,
       ).backlogSinceMs;
     expect(backlog(0, 1_000, 5_000)).toBe(1);

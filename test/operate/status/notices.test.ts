@@ -10,7 +10,7 @@ import { NOON } from "../../formats/record/samples.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { freshBucket, readAll, setClock } from "../../support/runtime/pipeline.ts";
 import { textOf, Visitor } from "../../web/dashboard/support.ts";
-import { lookAnew } from "./fresh.ts";
+import { lookAnew } from "../alerts/fresh.ts";
 import { facts, job, log } from "./samples.ts";
 
 lookAnew();
@@ -42,7 +42,7 @@ describe("an interval that fits the traffic", () => {
 
   it("is a notice of a job that is enabled and tells", () => {
     const told = (fields: Parameters<typeof job>[0]) => noticesOf(facts({ jobs: [job(fields)] }));
-    const [notice, ...more] = told({ id: 7, log: log({ lastDay: DAY }) });
+    const [notice, ...more] = told({ id: 7, status: log({ lastDay: DAY }) });
     expect(more).toEqual([]);
     expect(notice).toEqual({
       kind: "many_small_objects",
@@ -51,9 +51,9 @@ describe("an interval that fits the traffic", () => {
         "Job 7 has written 2700 objects in the last 24 hours, of 39 kB on average. An interval of 300 seconds would make about 286 of 372 kB.",
       advice: expect.stringMatching(/max_upload_interval_seconds to 300 \(now 30\)/),
     });
-    expect(told({ log: log({ lastDay: DAY }), enabledSinceMs: null })).toEqual([]);
-    expect(told({ log: log({ lastDay: DAY }), isUnreadable: true })).toEqual([]);
-    for (const silent of ["silent", null, log()] as const) expect(told({ log: silent })).toEqual([]);
+    expect(told({ status: log({ lastDay: DAY }), enabledSinceMs: null })).toEqual([]);
+    expect(told({ status: log({ lastDay: DAY }), isUnreadable: true })).toEqual([]);
+    for (const silent of ["silent", null, log()] as const) expect(told({ status: silent })).toEqual([]);
   });
 });
 

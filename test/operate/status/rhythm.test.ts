@@ -55,7 +55,7 @@ const officeHours = (weeks: number): number[] =>
     .flatMap((day) => every(10 * MINUTE, MONDAY + day * DAY_MS + 9 * HOUR, MONDAY + day * DAY_MS + 18 * HOUR));
 
 describe("a rhythm", () => {
-  it("is not known before a day, and five looks that found something", () => {
+  it("is not known before a day, and five checks that found something", () => {
     const hourly = every(HOUR, MONDAY, MONDAY + DAY_MS);
     expect(usualOf(alarms(hourly, MONDAY + DAY_MS).pulse as Pulse)).toBeNull();
     const more = every(HOUR, MONDAY, MONDAY + DAY_MS + 1);
@@ -73,7 +73,7 @@ describe("a rhythm", () => {
     expect(alarms(every(MINUTE, MONDAY, end), end + DAY_MS).alarms).toEqual([end + 30 * MINUTE]);
   });
 
-  it("of one that comes every three hours is missed after twice that, less the time between two looks", () => {
+  it("of one that comes every three hours is missed after twice that, less the time between two checks", () => {
     const end = MONDAY + 3 * DAY_MS;
     const last = end - 3 * HOUR;
     expect(alarms(every(3 * HOUR, MONDAY, end), end + DAY_MS).alarms).toEqual([last + 2 * (3 * HOUR - LOOK) + LOOK]);
@@ -111,7 +111,7 @@ describe("a rhythm", () => {
   });
 
   it("does not go back", () => {
-    const pulse: Pulse = { firstMs: 1, lastMs: 10, looks: 2, gaps: [] };
+    const pulse: Pulse = { firstMs: 1, lastMs: 10, checks: 2, gaps: [] };
     expect(heard(pulse, 10, 11)).toBe(pulse);
     expect(heard(pulse, 9, 11)).toBe(pulse);
   });
@@ -136,7 +136,7 @@ describe("names that senders make up", () => {
       expect(left).toBe(2_000 - (RHYTHM_BOUNDS.names - real.length));
       expect(functions.size).toBe(RHYTHM_BOUNDS.names);
     }
-    expect(real.filter((name) => functions.get(name)?.looks !== 20)).toEqual([]);
+    expect(real.filter((name) => functions.get(name)?.checks !== 20)).toEqual([]);
   });
 
   it("give room to a function that comes with more events than they", () => {

@@ -8,7 +8,7 @@ import { readConfig } from "../../../src/config.ts";
 import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import type { Facts, JobFacts } from "../../../src/operate/status/facts.ts";
 import { knownJob } from "../../../src/operate/status/known-jobs.ts";
-import { findingsOf, isUntold, KINDS } from "../../../src/operate/status/rules.ts";
+import { findingsOf, isUnknown, KINDS } from "../../../src/operate/status/rules.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import type { CanaryStatus } from "../../../src/ship/reader/statuses.ts";
 import { NOON } from "../../formats/record/samples.ts";
@@ -77,7 +77,7 @@ const anyJob: fc.Arbitrary<JobFacts> = fc
       { kind: "unknown" },
       { kind: "unusable", why: "there is no secret DEST_X" },
     ),
-    log: fc.oneof(fc.constant("silent" as const), fc.constant(null), anyLog),
+    status: fc.oneof(fc.constant("silent" as const), fc.constant(null), anyLog),
     past: fc.record({ filter: fc.option(kept), sample: fc.option(kept), setAside: fc.option(anyMark) }),
   })
   .map(job);
@@ -130,7 +130,7 @@ const silent = fc.constant("silent" as const);
 const anyFacts: fc.Arbitrary<Facts> = fc
   .record({
     configFaults: fc.constantFrom([], ["SECRETS_KEY: base64 of 32 random bytes"]),
-    controlTold: fc.boolean(),
+    controlAnswered: fc.boolean(),
     jobs: fc.uniqueArray(anyJob, { selector: ({ id }) => id, maxLength: 5 }),
     account: fc.oneof(silent, anyAccount),
     functions: fc.oneof(
@@ -183,9 +183,9 @@ describe("findings", () => {
   it("are never untold themselves: what is found is known", () => {
     fc.assert(
       fc.property(anyFacts, (world) => {
-        const all = { ...world, controlTold: true };
+        const all = { ...world, controlAnswered: true };
         for (const { subject, kind } of findingsOf(all))
-          expect([kind, isUntold(all, subject, kind)]).toEqual([kind, false]);
+          expect([kind, isUnknown(all, subject, kind)]).toEqual([kind, false]);
       }),
     );
   });

@@ -1,5 +1,6 @@
 /** Each rule: just below its threshold, above it, and its words. */
 import { describe, expect, it } from "vitest";
+import { linkTo } from "../../../src/operate/alerts/link.ts";
 import type {
   AccountFacts,
   Facts,
@@ -7,11 +8,9 @@ import type {
   JobFacts,
   KnownAttachment,
 } from "../../../src/operate/status/facts.ts";
-import type { Finding } from "../../../src/operate/status/finding.ts";
+import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/finding-text.ts";
-import { keyOf } from "../../../src/operate/status/incidents.ts";
-import { linkTo } from "../../../src/operate/status/link.ts";
-import { findingsOf, isUntold, KINDS } from "../../../src/operate/status/rules.ts";
+import { findingsOf, isUnknown, KINDS } from "../../../src/operate/status/rules.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
 import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/statuses.ts";
@@ -29,7 +28,7 @@ const ago = (ms: number): number => NOON - ms;
 const rerunOfOne = (fields: Partial<JobFacts> = {}): JobFacts =>
   job({ id: 16, rerunOf: 1, enabledSinceMs: null, deletedMs: ago(DAY), ...fields });
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
-  facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
+  facts({ jobs: [job({ status: logFields === null ? null : log(logFields), ...fields })] });
 const ofLog = (fields: Partial<JobStatus>): Facts => ofJob({}, fields);
 /** The log has had records for job 1 for so long; older ones had waited in the queue. */
 const unread = (ms: number): JobStatus["unread"] => ({ records: 7, bytes: 9, oldestMs: ago(DAY), sinceMs: ago(ms) });
@@ -60,7 +59,7 @@ const manifests = (minutes: number): Facts =>
   });
 const kept = (refused: number, sinceMs: number) => ({ version: 1, kept: 0, given: 0, refused, sinceMs });
 const past = (fields: Partial<JobFacts["past"]>): JobFacts["past"] => ({ ...job().past, ...fields });
-const others = (lastReceivedMs: number): JobFacts => job({ id: 2, log: log({ lastReceivedMs }) });
+const others = (lastReceivedMs: number): JobFacts => job({ id: 2, status: log({ lastReceivedMs }) });
 
 const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; it is being tried again", lastErrorMs: ago(1) };
 const PARKED = {
@@ -80,7 +79,7 @@ const unrouted = (ms: number): Facts =>
   facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(ms), 9) } }) });
 const nothingFor = (ms: number): Facts =>
   facts({
-    jobs: [job({ enabledSinceMs: ago(ms), log: log({ lastReceivedMs: null }) })],
+    jobs: [job({ enabledSinceMs: ago(ms), status: log({ lastReceivedMs: null }) })],
     account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
   });
 const lastSeen = (ms: number): Facts => ofAccount({ usual: { lastMs: ago(ms), longestGapMs: HOUR } });
@@ -100,7 +99,7 @@ const deletedFor = (ms: number, waiting: number): Facts =>
   ofJob({ enabledSinceMs: null, deletedMs: ago(ms) }, pending(waiting));
 const unreadFor = (ms: number): Facts => ofLog({ unread: unread(ms) });
 const onlyOthers = (lastMs: number): Facts =>
-  facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(lastMs)] });
+  facts({ jobs: [job({ status: log({ lastReceivedMs: ago(HOUR) }) }), others(lastMs)] });
 const quietFor = (ms: number, longestGapMs: number): Facts => ofFunction({ usual: { lastMs: ago(ms), longestGapMs } });
 const unseenFor = (ms: number): Facts => ofFunction({ logging: "on", setMs: ago(ms), lastEventMs: null, usual: null });
 const dropping = (dropped: number): Facts => ofFunction({ logging: "off", setMs: ago(5), dropped, lastEventMs: NOON });
@@ -112,7 +111,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     facts({ configFaults: ["ADMIN_TOKEN: a secret", "SECRETS_KEY: base64"] }),
     { severity: "error", summary: "The configuration is malformed: ADMIN_TOKEN: a secret; SECRETS_KEY: base64." },
   ],
-  ["control_silent", facts({ controlTold: false }), { severity: "warning" }],
+  ["control_silent", facts({ controlAnswered: false }), { severity: "warning" }],
   ["ledger_silent", facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
   [
     "ledger_silent",
@@ -171,7 +170,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
     { severity: "error", sinceMs: ago(9) },
   ],
-  ["log_silent", ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  ["log_silent", ofJob({ status: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
   [
     "unmade",
     unmade({ newer: 7 }),
@@ -500,7 +499,7 @@ describe("the rules", () => {
     expect(kindsOf(ofLog({ ...late, unread: old }))).toEqual(["unread"]);
     // What its reader has is late as well.
     expect(kindsOf(ofLog({ ...late, oldestPendingTakenMs: ago(DAY + 1), unread: old }))).toEqual(["lagging", "unread"]);
-    const jobs = [job({ log: log({ lastReceivedMs: ago(HOUR), unread: old }) }), others(NOON)];
+    const jobs = [job({ status: log({ lastReceivedMs: ago(HOUR), unread: old }) }), others(NOON)];
     expect(kindsOf(facts({ jobs }))).toEqual(["unread"]);
   });
 
@@ -510,7 +509,7 @@ describe("the rules", () => {
         facts({
           jobs: [
             job({
-              log: log({
+              status: log({
                 setAside: { objects: 1, records: 6, oldestMs: null },
                 counts: { ...log().counts, delivered: 94, set_aside: 6 },
               }),
@@ -528,7 +527,7 @@ describe("the rules", () => {
   });
 
   it("do not miss a job's events that may be on their way, or that it was not enabled for", () => {
-    const jobs = [job({ enabledSinceMs: ago(HOUR), log: log({ lastReceivedMs: null }) }), others(ago(0))];
+    const jobs = [job({ enabledSinceMs: ago(HOUR), status: log({ lastReceivedMs: null }) }), others(ago(0))];
     expect(kindsOf(facts({ jobs }))).toEqual(["nothing_received"]);
     const counted = (countedUntilMs: number): Facts["functions"] => ({
       countedUntilMs,
@@ -554,8 +553,8 @@ describe("the rules", () => {
   it("put the worst first, then the account, jobs by number, functions by name", () => {
     const world = facts({
       jobs: [
-        job({ id: 12, log: "silent" }),
-        job({ id: 3, log: "silent" }),
+        job({ id: 12, status: "silent" }),
+        job({ id: 3, status: "silent" }),
         job({ id: 5, destination: { kind: "lost" } }),
       ],
       attachments: "silent",
@@ -590,7 +589,7 @@ describe("a rerun", () => {
   it("has findings of its own about what it could not ship, which name it and its job", () => {
     const poison = { ...log().unmade, entries: 1, poison: 2 };
     const counts = { ...refused.counts, delivered: 54 };
-    expect(said([job(), rerunOfOne({ log: log({ ...refused, unmade: poison, counts }) })])).toMatchObject([
+    expect(said([job(), rerunOfOne({ status: log({ ...refused, unmade: poison, counts }) })])).toMatchObject([
       { kind: "out_of_balance", summary: expect.stringContaining("job 1's rerun r16 does not add up") },
       { kind: "unmade", summary: expect.stringContaining("Records of job 1's rerun r16 stop") },
       {
@@ -599,19 +598,19 @@ describe("a rerun", () => {
         advice: expect.stringMatching(/^The job's page of replays shows what it answered\./),
       },
     ]);
-    expect(said([job(), rerunOfOne({ log: "silent" })])).toMatchObject([{ kind: "log_silent", rerun: "r16" }]);
+    expect(said([job(), rerunOfOne({ status: "silent" })])).toMatchObject([{ kind: "log_silent", rerun: "r16" }]);
     // What it has to read may take long, and it has no user who would change it.
-    expect(said([job(), rerunOfOne({ log: log({ unread: unread(DAY) }), fieldsOff: ["x"] })])).toEqual([]);
+    expect(said([job(), rerunOfOne({ status: log({ unread: unread(DAY) }), fieldsOff: ["x"] })])).toEqual([]);
   });
 
   it("is another problem than its job, and than another rerun, in whatever order they are told", () => {
-    const of = (id: number): JobFacts => rerunOfOne({ id, log: log(refused) });
-    const jobs = [job({ log: log(refused) }), of(16), of(17)];
+    const of = (id: number): JobFacts => rerunOfOne({ id, status: log(refused) });
+    const jobs = [job({ status: log(refused) }), of(16), of(17)];
     expect(said(jobs).map(({ rerun }) => rerun)).toEqual([undefined, "r16", "r17"]);
     expect(new Set(said(jobs).map(keyOf)).size).toBe(3);
     expect(said(jobs.toReversed())).toEqual(said(jobs));
-    const silent = facts({ jobs: [job(), rerunOfOne({ log: "silent" })] });
-    const untold = (rerun?: string): boolean => isUntold(silent, { type: "job", id: 1 }, "objects_set_aside", rerun);
+    const silent = facts({ jobs: [job(), rerunOfOne({ status: "silent" })] });
+    const untold = (rerun?: string): boolean => isUnknown(silent, { type: "job", id: 1 }, "objects_set_aside", rerun);
     expect([untold(), untold("r16"), untold("r17")]).toEqual([false, true, false]);
     const [, finding] = said(jobs);
     expect(linkTo("https://logs.example.com", finding as Finding)).toBe("https://logs.example.com/jobs/1/replay");
@@ -621,7 +620,7 @@ describe("a rerun", () => {
 describe("what is not told", () => {
   const ofOne = { type: "job", id: 1 } as const;
   const shop = { type: "function", name: "shop" } as const;
-  const silentOther = job({ id: 2, log: "silent" });
+  const silentOther = job({ id: 2, status: "silent" });
   const QUIET = { lastMs: ago(HOUR), longestGapMs: 0 };
   const LOUD = { lastMs: ago(MINUTE), longestGapMs: 0 };
   /** A message of half an hour ago is being redelivered. */
@@ -638,20 +637,20 @@ describe("what is not told", () => {
   const undone = (count: number): KnownAttachment[] =>
     Array.from({ length: count }, (_, n) => ({ script: nameOf(n), state: "undone", sinceMs: ago(1), why: "…" }));
   const last = { type: "function", name: nameOf(NAMED_MAX) } as const;
-  it.each<[string, Facts, Parameters<typeof isUntold>[1], string, boolean]>([
+  it.each<[string, Facts, Parameters<typeof isUnknown>[1], string, boolean]>([
     ["nothing is, where all tell", facts(), ofOne, "parked", false],
-    ["what only a log knows", ofJob({ log: "silent" }), ofOne, "parked", true],
-    ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
-    ["nor whether it is read", ofJob({ log: "silent" }), ofOne, "unread", true],
-    ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
+    ["what only a log knows", ofJob({ status: "silent" }), ofOne, "parked", true],
+    ["but not that it is silent", ofJob({ status: "silent" }), ofOne, "log_silent", false],
+    ["nor whether it is read", ofJob({ status: "silent" }), ofOne, "unread", true],
+    ["nor that no key opens its destination", ofJob({ status: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
-    ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],
+    ["a job that nobody has told of", facts({ jobs: [], controlAnswered: false }), ofOne, "parked", true],
     ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
     ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
     ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
     ["and how busy", facts({ account: "silent" }), { type: "account" }, "ledger_busy", true],
     ["and how much waits", facts({ account: "silent" }), { type: "account" }, "queue_large", true],
-    ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
+    ["whether any job is enabled", facts({ controlAnswered: false }), { type: "account" }, "no_job_enabled", true],
     ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],
     ["nor that it does, without functions", facts({ functions: "silent" }), ofOne, "nothing_received", true],
     ["nor without what others get", facts({ jobs: [job(), silentOther] }), ofOne, "nothing_received", true],
@@ -667,18 +666,18 @@ describe("what is not told", () => {
     ["of one too many to be named", facts({ attachments: undone(NAMED_MAX + 1) }), last, "attachment_undone", true],
     ["but not of one that is well", facts({ attachments: undone(NAMED_MAX) }), last, "attachment_undone", false],
     ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
-    ["or whether a rerun does", facts({ jobs: [job(), rerunOfOne({ log: "silent" })] }), ofOne, "replay_waiting", true],
+    ["or whether a rerun does", facts({ jobs: [job(), rerunOfOne({ status: "silent" })] }), ofOne, "replay_waiting", true],
     ["which one that answers tells", facts({ jobs: [job(), rerunOfOne()] }), ofOne, "replay_waiting", false],
     ["of how many functions", facts({ functions: "silent" }), { type: "account" }, "functions_not_watched", true],
     ["of how many more", facts({ attachments: "silent" }), { type: "account" }, "functions_more", true],
     ["of functions, without the ledger", facts({ functions: "silent" }), shop, "function_quiet", true],
-    ["of functions, without their settings", facts({ controlTold: false }), shop, "function_off", true],
+    ["of functions, without their settings", facts({ controlAnswered: false }), shop, "function_off", true],
     ["whether they are attached", facts({ attachments: "silent" }), shop, "attachment_undone", true],
     ["whether they fail", facts({ failing: "silent" }), shop, "function_failing", true],
     ["and otherwise not", facts(), shop, "function_failing", false],
     ["and otherwise not", facts(), shop, "function_quiet", false],
   ])("%s", (_what, of, subject, kind, untold) => {
-    expect(isUntold(of, subject, kind)).toBe(untold);
+    expect(isUnknown(of, subject, kind)).toBe(untold);
   });
 });
 

@@ -11,7 +11,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
   return {
     nowMs: NOON,
     configFaults: [],
-    controlTold: true,
+    controlAnswered: true,
     jobs: [job()],
     account: account(),
     functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
@@ -32,7 +32,7 @@ export function job(fields: Partial<JobFacts> = {}): JobFacts {
     sampleRate: 1,
     modifiedVersion: 1,
     destination: { kind: "ok" },
-    log: log(),
+    status: log(),
     past: { filter: null, sample: null, setAside: null },
     ...fields,
   };

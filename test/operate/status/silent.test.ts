@@ -4,9 +4,9 @@
  */
 import { env } from "cloudflare:workers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
 import { Replays } from "../../../src/operate/replay/replays.ts";
 import { GATHER_PATIENCE } from "../../../src/operate/status/gather.ts";
-import { Watch, watch } from "../../../src/operate/status/watch.ts";
 import { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import type { JobStatus } from "../../../src/ship/reader/statuses.ts";
@@ -18,7 +18,7 @@ import { type Breakage, breakable } from "../../support/runtime/breakage.ts";
 import { freshBucket, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { call, errorsOf } from "../../web/api/harness.ts";
-import { lookAnew } from "./fresh.ts";
+import { lookAnew } from "../alerts/fresh.ts";
 import { kindsOf, status } from "./support.ts";
 
 lookAnew();
@@ -132,7 +132,7 @@ it.each(["hangs", "refused"] as const)("a watch that does not answer is a 503 in
   const before = { ...LOOK_PATIENCE };
   onTestFinished(() => void Object.assign(LOOK_PATIENCE, before));
   LOOK_PATIENCE.ms = 100;
-  breakable(Watch.prototype, "look", () => breakage);
+  breakable(Watch.prototype, "snapshot", () => breakage);
   const answer = await call("GET", "/logship/status");
   expect([answer.status, errorsOf(answer)]).toEqual([
     503,
@@ -149,7 +149,7 @@ it("a look ends by itself, however many are silent", async () => {
     return "hangs";
   });
   patience(3_000, 4_000);
-  const findings = (await watch(env.WATCH).look())?.findings ?? [];
+  const findings = (await watch(env.WATCH).snapshot())?.findings ?? [];
   expect(findings.filter(({ kind }) => kind === "log_silent")).toHaveLength(20);
   // Eight at once; those that are left are not asked any more.
   expect(asked).toBeLessThan(20);

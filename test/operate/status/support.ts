@@ -2,7 +2,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { watch } from "../../../src/operate/status/watch.ts";
+import { watch } from "../../../src/operate/alerts/watch.ts";
 import { call } from "../../web/api/harness.ts";
 
 export const MINUTE_MS = 60_000;

@@ -157,7 +157,7 @@ describe("a rerun", () => {
       done: { objects: 1, records: 4 },
       left: { objects: 0, records: 0, bytes: 0 },
       filtered: 6,
-      // Seen by the cron, or now.
+      // CheckResult by the cron, or now.
       ended_at: expect.stringMatching(/T13:0[12]:00/),
       problems: [],
     });

@@ -2,7 +2,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
-import { finding } from "../../operate/status/findings.ts";
 import {
   expectSigned,
   putWebhook,
@@ -14,7 +13,8 @@ import {
   theWatch,
   URL_OF_RECEIVER,
   type Webhook,
-} from "../../operate/status/receiver.ts";
+} from "../../operate/alerts/receiver.ts";
+import { finding } from "../../operate/status/findings.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { type CallOptions, call, errorsOf, expectRefused } from "./harness.ts";
 import { token } from "./principals.ts";
@@ -214,7 +214,7 @@ describe("what is secret of it", () => {
       post.answers(answer);
       clock.advance(60_000);
       await theWatch().check();
-      texts.push((await test({ headers })).body, await readWebhook(), await theWatch().look());
+      texts.push((await test({ headers })).body, await readWebhook(), await theWatch().snapshot());
     }
     expect(post.calls.length).toBeGreaterThan(4);
     texts.push((await call("GET", "/logship/audit")).body);

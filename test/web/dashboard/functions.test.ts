@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { runLocally, runnableOf } from "../../../src/state/local/runnable.ts";
-import { lookAnew } from "../../operate/status/fresh.ts";
+import { lookAnew } from "../../operate/alerts/fresh.ts";
 import { module, upload } from "../../state/functions/uploads.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ControlPlane, JobReader } from "../../../src/index.ts";
+import { Watch } from "../../../src/operate/alerts/watch.ts";
 import type { Finding } from "../../../src/operate/status/finding.ts";
-import { Watch } from "../../../src/operate/status/watch.ts";
 import { USAGE_PATIENCE } from "../../../src/web/api/usage.ts";
 import { LOOK_PATIENCE, ROW_PATIENCE } from "../../../src/web/dashboard/pages/overview/asks.ts";
+import { lookAnew } from "../../operate/alerts/fresh.ts";
 import { finding } from "../../operate/status/findings.ts";
-import { lookAnew } from "../../operate/status/fresh.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
@@ -49,7 +49,7 @@ async function shipped(records = 7): Promise<number> {
 
 /** The watch finds these. */
 function finds(...findings: Finding[]): void {
-  vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+  vi.spyOn(Watch.prototype, "snapshot").mockResolvedValue({
     checkedMs: NOON,
     incidents: [],
     notices: [],
@@ -160,7 +160,7 @@ describe("the overview", () => {
   ])("says that nobody can tell, where the watch %s, and shows all the rest", async (_how, silence) => {
     await shipped();
     LOOK_PATIENCE.ms = 200;
-    vi.spyOn(Watch.prototype, "look").mockImplementation(silence);
+    vi.spyOn(Watch.prototype, "snapshot").mockImplementation(silence);
     const text = textOf(await overview());
     expect(text).toContain("Status unavailable");
     expect(text).toContain("7 records");

@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { AccessRegister, ControlPlane, JobReader, Replays, TraceLog, Watch } from "../../../src/index.ts";
-import { watch } from "../../../src/operate/status/watch.ts";
+import { watch } from "../../../src/operate/alerts/watch.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";

@@ -1,10 +1,10 @@
 /** The pages of the status and the webhook. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { Watch } from "../../../src/operate/status/watch.ts";
+import { Watch } from "../../../src/operate/alerts/watch.ts";
+import { lookAnew } from "../../operate/alerts/fresh.ts";
+import { putWebhook, readWebhook, URL_OF_RECEIVER } from "../../operate/alerts/receiver.ts";
+import { begin, checkAt, clock, eyes, of, pass, post, watchEach } from "../../operate/alerts/watching.ts";
 import { finding } from "../../operate/status/findings.ts";
-import { lookAnew } from "../../operate/status/fresh.ts";
-import { putWebhook, readWebhook, URL_OF_RECEIVER } from "../../operate/status/receiver.ts";
-import { begin, checkAt, clock, eyes, of, pass, post, watchEach } from "../../operate/status/watching.ts";
 import { token } from "../api/principals.ts";
 import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { textOf, Visitor } from "./support.ts";
@@ -70,7 +70,7 @@ describe("what is wrong", () => {
   });
 
   it("is not known where the watch does not answer: the panel says so, and looks again", async () => {
-    vi.spyOn(Watch.prototype, "look").mockImplementation(async () => null);
+    vi.spyOn(Watch.prototype, "snapshot").mockImplementation(async () => null);
     const { html, status } = await admin.get("/status");
     expect([status, textOf(html)]).toEqual([200, expect.stringContaining("Status unavailable")]);
     expect(textOf(html)).not.toContain("No problems");

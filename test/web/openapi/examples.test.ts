@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Platform, platform } from "../../../src/base/platform.ts";
-import { watch } from "../../../src/operate/status/watch.ts";
+import { watch } from "../../../src/operate/alerts/watch.ts";
 import { EXAMPLE_DESTINATION } from "../../../src/web/api/docs/common.ts";
 import { NOON } from "../../formats/record/samples.ts";
 import { one } from "../../ship/consumer/scripted.ts";

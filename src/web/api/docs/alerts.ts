@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { WEBHOOK_URL_MAX } from "../../../base/limits.ts";
-import { FORMATS } from "../../../operate/status/alert-formats.ts";
+import { FORMATS } from "../../../operate/alerts/alert-formats.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, Time } from "./common.ts";
 import { Tested, Webhook } from "./webhook.ts";

@@ -1,7 +1,7 @@
 /** The form of a receiver of alerts. */
 import type { FC } from "hono/jsx";
-import { type AddressNote, noteOn, noteWords } from "../../../../operate/status/address-notes.ts";
-import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/status/alert-formats.ts";
+import { type AddressNote, noteOn, noteWords } from "../../../../operate/alerts/address-notes.ts";
+import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/alerts/alert-formats.ts";
 import { type Faults, unnamed } from "../../parts/faults.tsx";
 import { Check, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
@@ -97,7 +97,7 @@ export const Settings: FC<{
           name="rotate"
           label="Create a new secret"
           checked={form?.has("rotate") ?? false}
-          hint="Shown once. For a day, calls are signed with both secrets."
+          hint="ShownFinding once. For a day, calls are signed with both secrets."
         />
       )}
     </>

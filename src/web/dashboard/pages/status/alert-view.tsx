@@ -1,6 +1,6 @@
 /** A receiver of alerts, and its state. */
 import type { Child, FC } from "hono/jsx";
-import { FORMAT, type ReceiverFormat } from "../../../../operate/status/alert-formats.ts";
+import { FORMAT, type ReceiverFormat } from "../../../../operate/alerts/alert-formats.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Webhook } from "../../../api/docs/webhook.ts";
 import type { PageContext } from "../../page.ts";

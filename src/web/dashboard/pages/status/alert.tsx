@@ -1,7 +1,7 @@
 /** The page of one receiver of alerts, and what its buttons do. */
 import type { Child } from "hono/jsx";
 import { CODE } from "../../../../base/errors.ts";
-import { isTakenIn, remedyFor } from "../../../../operate/status/alert-answers.ts";
+import { isTakenIn, remedyFor } from "../../../../operate/alerts/alert-answers.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Tested, Webhook } from "../../../api/docs/webhook.ts";
 import { InnerFailure } from "../../inner-api.ts";

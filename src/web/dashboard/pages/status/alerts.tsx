@@ -1,4 +1,4 @@
-import { FORMAT, FORMATS, type FormatName } from "../../../../operate/status/alert-formats.ts";
+import { FORMAT, FORMATS, type FormatName } from "../../../../operate/alerts/alert-formats.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";

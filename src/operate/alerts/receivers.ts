@@ -1,8 +1,8 @@
 import type { Platform } from "../../base/platform.ts";
 import { Sql } from "../../base/storage/sql.ts";
+import type { Finding } from "../status/finding.ts";
+import { WEBHOOK } from "../status/kinds.ts";
 import { AlertCalls, insertReceiver } from "./alert-calls.ts";
-import type { Finding } from "./finding.ts";
-import { WEBHOOK } from "./kinds.ts";
 import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
 import { webhookFinding } from "./watch-findings.ts";
 

@@ -1,7 +1,7 @@
 /** Where a message leads. Pure. */
 import { isLoopback } from "../../base/hosts.ts";
-import type { Finding } from "./finding.ts";
-import { WEBHOOK_FAILING } from "./kinds.ts";
+import type { Finding } from "../status/finding.ts";
+import { WEBHOOK_FAILING } from "../status/kinds.ts";
 
 /** Longest link to a page, in characters: what chats and pagers take, with room. */
 const LINK_MAX = 1_000;

@@ -6,7 +6,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, type MockInstance, vi } from "vitest";
 import type { Finding } from "../../../src/operate/status/finding.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { finding } from "./findings.ts";
+import { finding } from "../status/findings.ts";
 import { type Receiver, receiver, runWatchAlarm, sees, theWatch } from "./receiver.ts";
 
 export const MINUTE_MS = 60_000;

@@ -4,43 +4,33 @@ import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { migrate } from "../../base/storage/migrate.ts";
 import { controlPlane } from "../../state/control/plane.ts";
+import { type Facts, NO_ANSWER } from "../status/facts.ts";
+import { type Finding, keyOf, type Notice } from "../status/finding.ts";
+import { gather, type WatchMemory } from "../status/gather.ts";
+import { WEBHOOK, WEBHOOK_FAILING } from "../status/kinds.ts";
+import { noticesOf } from "../status/notices.ts";
+import { Rhythm } from "../status/rhythm.ts";
+import { findingsOf, isUnknown } from "../status/rules.ts";
+import { Samples } from "../status/samples.ts";
 import type { TestAnswer } from "./alert-calls.ts";
-import { type Facts, SILENT } from "./facts.ts";
-import type { Finding, Notice } from "./finding.ts";
-import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
-import {
-  advance,
-  confirmMs,
-  isDue,
-  isIncident,
-  keyOf,
-  type Look,
-  MORE,
-  type Tracked,
-  trackedByKey,
-} from "./incidents.ts";
-import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
-import { noticesOf } from "./notices.ts";
+import { advance, type Check, confirmMs, isDue, isIncident, MORE, type Tracked, trackedByKey } from "./incidents.ts";
 import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
 import { Receivers } from "./receivers.ts";
-import { Rhythm } from "./rhythm.ts";
-import { findingsOf, isUntold } from "./rules.ts";
-import { Samples } from "./samples.ts";
-import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
+import { CHECK_FAILED, checkFailed } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-migrations.ts";
 
-/** Deadline of a look, in ms: more than gathering takes at most, less than the cron allows. */
-const LOOK_MS = 22_000;
+/** Deadline of a check, in ms: more than gathering takes at most, less than the cron allows. */
+const CHECK_MS = 22_000;
 
 /**
- * A look this recent, in ms, is reused, so that frequent requests do not load the service. Tests
+ * A check this recent, in ms, is reused, so that frequent requests do not load the service. Tests
  * override it.
  */
 export const FRESH = { ms: 10_000 };
 
-/** Failed looks in a row that become a finding. */
-const FAILED_LOOKS = 2;
+/** Failed checks in a row that become a finding. */
+const FAILED_CHECKS = 2;
 
 /** How long the cron waits for calls, in ms; they continue afterwards. */
 const SEND_WAIT_MS = 3_000;
@@ -52,7 +42,7 @@ const SEND_WAIT_MS = 3_000;
 const SENDING_MS = 60_000;
 
 /**
- * With a webhook, the watch looks by itself after this long without a cron, in ms: twice five
+ * With a webhook, the watch checks by itself after this long without a cron, in ms: twice five
  * minutes, and one.
  */
 const NO_CRON_MS = 11 * 60_000;
@@ -61,28 +51,28 @@ const NO_CRON_MS = 11 * 60_000;
 const TEST_EVERY_MS = 5_000;
 
 /** Findings of the watch itself. */
-const OWN_KINDS: ReadonlySet<string> = new Set([LOOK_FAILED, WEBHOOK_FAILING]);
+const OWN_KINDS: ReadonlySet<string> = new Set([CHECK_FAILED, WEBHOOK_FAILING]);
 
-/** The result of a look before it counts. */
-export interface Seen {
+/** The result of a check before it counts. */
+export interface CheckResult {
   readonly findings: readonly Finding[];
   readonly notices?: readonly Notice[];
-  /** As of {@link Sight}. */
+  /** As of {@link Snapshot}. */
   readonly keptSinceMs?: number | null;
-  /** As of {@link Look}. */
-  isBlind(finding: Finding): boolean;
+  /** As of {@link Check}. */
+  isUnknown(finding: Finding): boolean;
 }
 
-/** A finding as shown. `sinceMs` is the earliest time that any look found. */
-export type Shown = Finding & {
-  /** Of the incident that stands for it; null: not confirmed by a second look yet. */
+/** A finding as shown. `sinceMs` is the earliest time that any check found. */
+export type ShownFinding = Finding & {
+  /** Of the incident that stands for it; null: not confirmed by a second check yet. */
   incidentId: string | null;
 };
 
-/** A look as shown: findings and incidents are of the same moment. */
-export interface Sight {
+/** A check as shown: findings and incidents are of the same moment. */
+export interface Snapshot {
   checkedMs: number;
-  findings: Shown[];
+  findings: ShownFinding[];
   /** Those that are not over. */
   incidents: PastIncident[];
   notices: readonly Notice[];
@@ -96,12 +86,12 @@ export class Watch extends DurableObject<Env> {
   readonly #memory: WatchMemory;
   readonly #receivers: Receivers;
   readonly #incidents: IncidentRows;
-  #latest: Sight | null = null;
-  #looking: Promise<Sight | null> | null = null;
+  #latest: Snapshot | null = null;
+  #checking: Promise<Snapshot | null> | null = null;
   /** What {@link #latest} says about receivers. */
   #latestOwn: readonly Finding[] = [];
-  #lookedMs = Number.NEGATIVE_INFINITY;
-  #failedLooks = 0;
+  #checkedMs = Number.NEGATIVE_INFINITY;
+  #failedChecks = 0;
   /** When each receiver was last tested, by id. */
   readonly #testedMs = new Map<number, number>();
 
@@ -115,28 +105,28 @@ export class Watch extends DurableObject<Env> {
     this.#incidents = new IncidentRows(sql, this.#receivers);
   }
 
-  /** Looks now. Tests replace it. */
-  async see(): Promise<Seen> {
-    const seen = seenIn(await gather(this.env, this.#memory, platform));
+  /** Checks now. Tests replace it. */
+  async see(): Promise<CheckResult> {
+    const seen = resultOf(await gather(this.env, this.#memory, platform));
     return { ...seen, findings: await named(seen.findings, () => jobNames(this.env)) };
   }
 
   /**
-   * From the cron: one look, and the calls that are due. Never throws: a failed look is logged, and
+   * From the cron: one check, and the calls that are due. Never throws: a failed check is logged, and
    * the second in a row is a finding.
    */
   async check(): Promise<void> {
-    await this.#look();
+    await this.#check();
     const sending = this.#sendDue();
     this.ctx.waitUntil(sending);
     await within(SEND_WAIT_MS, sending, undefined);
   }
 
-  /** null: the look failed. */
-  async look(): Promise<Sight | null> {
+  /** null: the check failed. */
+  async snapshot(): Promise<Snapshot | null> {
     const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
     if (this.#latest !== null && age >= 0 && age < FRESH.ms && this.#isAsBefore()) return this.#latest;
-    return this.#look();
+    return this.#check();
   }
 
   /** Open incidents first, then the latest. */
@@ -217,15 +207,15 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * Looks again at what is suspected, and makes the calls that are due. Must not throw: the
+   * Checks again at what is suspected, and makes the calls that are due. Must not throw: the
    * platform drops an alarm after six failures.
    */
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
     try {
       const now = platform.now();
-      const overdue = this.#lookDueMs(now);
-      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#look();
+      const overdue = this.#checkDueMs(now);
+      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
     } catch (error) {
       failed(error);
     }
@@ -233,28 +223,28 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * One at a time: a caller meanwhile gets the same result. Every look counts for incidents:
+   * One at a time: a caller meanwhile gets the same result. Every check counts for incidents:
    * otherwise findings and incidents would be of two moments.
    */
-  #look(): Promise<Sight | null> {
-    this.#looking ??= this.#lookNow().finally(() => {
-      this.#looking = null;
+  #check(): Promise<Snapshot | null> {
+    this.#checking ??= this.#checkNow().finally(() => {
+      this.#checking = null;
     });
-    return this.#looking;
+    return this.#checking;
   }
 
-  async #lookNow(): Promise<Sight | null> {
+  async #checkNow(): Promise<Snapshot | null> {
     try {
-      const seen = await answered("everything", LOOK_MS, this.see());
+      const seen = await answered("everything", CHECK_MS, this.see());
       const sight = this.#take(seen);
-      this.#failedLooks = 0;
+      this.#failedChecks = 0;
       return sight;
     } catch (error) {
       log.error("status check failed", { durable_object: "Watch", error: errorText(error) });
     }
-    this.#failedLooks += 1;
+    this.#failedChecks += 1;
     try {
-      if (this.#failedLooks >= FAILED_LOOKS) this.#take({ findings: [lookFailed()], isBlind: () => true });
+      if (this.#failedChecks >= FAILED_CHECKS) this.#take({ findings: [checkFailed()], isUnknown: () => true });
     } catch (error) {
       failed(error);
     }
@@ -262,21 +252,21 @@ export class Watch extends DurableObject<Env> {
     return null;
   }
 
-  /** Whether the latest look still says what is so of receivers, whose calls come in between. */
+  /** Whether the latest check still says what is so of receivers, whose calls come in between. */
   #isAsBefore(): boolean {
     return JSON.stringify(this.#receivers.findings(platform.now())) === JSON.stringify(this.#latestOwn);
   }
 
-  #take(seen: Seen): Sight {
+  #take(seen: CheckResult): Snapshot {
     const now = platform.now();
     const own = this.#receivers.findings(now);
     const findings = [...seen.findings, ...own];
     // Its own state and that of the receivers are always known.
-    const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
-    const look: Look = { atMs: now, findings, isBlind };
-    const tracked = this.#alarm.transaction(() => this.#count(look));
+    const isUnknown = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isUnknown(finding);
+    const check: Check = { atMs: now, findings, isUnknown };
+    const tracked = this.#alarm.transaction(() => this.#count(check));
     const standing = trackedByKey(findings, tracked);
-    const shown = findings.map((finding): Shown => {
+    const shown = findings.map((finding): ShownFinding => {
       const its = standing.get(keyOf(finding));
       const isOwn = its !== undefined && keyOf(its.finding) === keyOf(finding);
       return {
@@ -296,11 +286,11 @@ export class Watch extends DurableObject<Env> {
     return this.#latest;
   }
 
-  #count(look: Look): readonly Tracked[] {
+  #count(check: Check): readonly Tracked[] {
     const before = this.#incidents.tracked();
-    const step = advance(before, look, () => `inc_${crypto.randomUUID().replaceAll("-", "")}`);
-    this.#incidents.keep(before, step, look.atMs);
-    this.#lookedMs = look.atMs;
+    const step = advance(before, check, () => `inc_${crypto.randomUUID().replaceAll("-", "")}`);
+    this.#incidents.keep(before, step, check.atMs);
+    this.#checkedMs = check.atMs;
     this.#arm(step.tracked);
     return step.tracked;
   }
@@ -315,21 +305,21 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * When to look although no cron came, in ms since the epoch; null: no webhook is on. Without it,
-   * a missing cron would stop all calls. A new instance does not know its last look, and looks with
+   * When to check although no cron came, in ms since the epoch; null: no webhook is on. Without it,
+   * a missing cron would stop all calls. A new instance does not know its last check, and checks with
    * the next alarm.
    */
-  #lookDueMs(nowMs: number): number | null {
-    return this.#receivers.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
+  #checkDueMs(nowMs: number): number | null {
+    return this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : null;
   }
 
   /** Sets the alarm for the next thing to do. */
   #arm(tracked: readonly Tracked[] = this.#incidents.tracked()): void {
     const now = platform.now();
     const due = this.#receivers.isSending() ? now + SENDING_MS : this.#receivers.dueMs();
-    const look = this.#lookDueMs(now);
-    // An overdue look has just failed.
-    const again = look !== null && look <= now ? now + NO_CRON_MS : look;
+    const check = this.#checkDueMs(now);
+    // An overdue check has just failed.
+    const again = check !== null && check <= now ? now + NO_CRON_MS : check;
     this.#alarm.set(
       Math.min(...[confirmMs(tracked, now), due, again].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
       now,
@@ -338,14 +328,14 @@ export class Watch extends DurableObject<Env> {
 }
 
 /** What follows from facts. */
-export function seenIn(facts: Facts): Seen {
+export function resultOf(facts: Facts): CheckResult {
   const findings = findingsOf(facts);
   const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
   return {
     findings,
     notices: noticesOf(facts),
-    keptSinceMs: facts.account === SILENT ? null : facts.account.status.keptSinceMs,
-    isBlind: ({ subject, kind, rerun }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind, rerun)),
+    keptSinceMs: facts.account === NO_ANSWER ? null : facts.account.status.keptSinceMs,
+    isUnknown: ({ subject, kind, rerun }) => (kind === MORE ? isSilent : isUnknown(facts, subject, kind, rerun)),
   };
 }
 
@@ -359,7 +349,7 @@ export function watch(namespace: DurableObjectNamespace<Watch>): DurableObjectSt
   return namespace.getByName("watch");
 }
 
-/** How long the names may delay a look, in ms. */
+/** How long the names may delay a check, in ms. */
 const NAMES_MS = 2_000;
 
 /**

@@ -6,7 +6,7 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
-import { type Sight, watch } from "../../../src/operate/status/watch.ts";
+import { type Snapshot, watch } from "../../../src/operate/alerts/watch.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { runAlarm, runCron } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
@@ -42,7 +42,7 @@ it("whoever set a webhook is told that a job cannot deliver, within a minute of 
   expect(told).toEqual([]);
   clock.advance(60_000);
   expect(await alarm()).toBe(true);
-  const { findings } = (await watch(env.WATCH).look()) as Sight;
+  const { findings } = (await watch(env.WATCH).snapshot()) as Snapshot;
   expect(told).toMatchObject([
     {
       type: "incident.opened",

@@ -8,10 +8,10 @@ import {
   type Mail,
   type Post,
   readCall,
-} from "../../../src/operate/status/alert-formats.ts";
-import { type CallBody, callBody, testBody } from "../../../src/operate/status/call-body.ts";
+} from "../../../src/operate/alerts/alert-formats.ts";
+import { type CallBody, callBody, testBody } from "../../../src/operate/alerts/call-body.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
-import { finding } from "./findings.ts";
+import { finding } from "../status/findings.ts";
 
 const ORIGIN = "https://logship.example.com";
 

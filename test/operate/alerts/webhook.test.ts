@@ -1,9 +1,9 @@
 /** Calls of the webhook to receivers of every kind, through the durable object. */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { AlertCalls } from "../../../src/operate/status/alert-calls.ts";
-import { Watch } from "../../../src/operate/status/watch.ts";
-import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../../src/operate/status/webhook.ts";
+import { AlertCalls } from "../../../src/operate/alerts/alert-calls.ts";
+import { Watch } from "../../../src/operate/alerts/watch.ts";
+import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../../src/operate/alerts/webhook.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { untilPasses } from "../../support/until.ts";
 import { call } from "../../web/api/harness.ts";
@@ -40,9 +40,9 @@ describe("a receiver that is down", () => {
     const found = await begin(1);
     // The second failure after 5 s, the third 10 s later; a look in between is not reused.
     await pass(6_000, found);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
     await pass(9_999, found);
-    const sight = await theWatch().look();
+    const sight = await theWatch().snapshot();
     expect(sight?.findings).toEqual([
       expect.objectContaining({ kind: "failing" }),
       expect.objectContaining({
@@ -56,7 +56,7 @@ describe("a receiver that is down", () => {
     await pass(17 * MINUTE_MS, found);
     post.answers(200);
     await pass(2 * HOUR_MS, found);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
     expect(new Set(saidBy(post.calls))).toEqual(new Set(["opened 1"]));
   });
 
@@ -65,9 +65,9 @@ describe("a receiver that is down", () => {
     post.answers(new Response(null, { status: 503, headers: { "retry-after": "3600" } }));
     const found = await begin(1);
     await pass(10 * MINUTE_MS - 1, found);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
     clock.advance(1);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing", "webhook_failing"]);
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).toEqual(["failing", "webhook_failing"]);
     expect(await readWebhook()).toMatchObject({ failures: 1 });
   });
 
@@ -81,7 +81,7 @@ describe("a receiver that is down", () => {
     post.answers(403);
     const found = await begin(1);
     await pass(20_000, found);
-    const kinds = async () => (await theWatch().look())?.findings.map(({ kind }) => kind);
+    const kinds = async () => (await theWatch().snapshot())?.findings.map(({ kind }) => kind);
     expect(await kinds()).toEqual(["failing", "webhook_failing"]);
     post.answers(204);
     await act();
@@ -207,17 +207,17 @@ describe("a receiver that answers", () => {
     post.calls.splice(0);
     await pass(HOUR_MS, [...found, of(2)]);
     expect(post.calls).toEqual([]);
-    const sight = await theWatch().look();
+    const sight = await theWatch().snapshot();
     expect(sight?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
     // A new secret does not hide it.
     await putWebhook({ rotate: true });
     expect(await readWebhook()).toMatchObject({ enabled: false, gone_at: expect.any(String) });
     await pass(MINUTE_MS, [...found, of(2)]);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
     await putWebhook({ enabled: true });
     await pass(MINUTE_MS, [...found, of(2)]);
     expect(saidBy(post.calls).sort()).toEqual(["opened 1", "opened 2"]);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
   });
 
   it("nothing for ten seconds is given up for now", async () => {

@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { watch } from "../../../src/operate/status/watch.ts";
+import { watch } from "../../../src/operate/alerts/watch.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { createJob } from "../../support/runtime/api.ts";

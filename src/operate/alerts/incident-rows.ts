@@ -1,5 +1,6 @@
 import { Tables, verbatim } from "../../base/storage/sql.ts";
-import { type Incident, isIncident, keyOf, type OverIncident, type Step, type Tracked } from "./incidents.ts";
+import { keyOf } from "../status/finding.ts";
+import { type Incident, isIncident, type OverIncident, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
 
 /** How long a past incident is kept, in ms: 30 days, like the history of objects… */
@@ -56,7 +57,7 @@ export class IncidentRows extends Tables {
       .slice(0, limit);
   }
 
-  /** Stores the result of a look and adds the webhook calls that follow. Call in a transaction. */
+  /** Stores the result of a check and adds the webhook calls that follow. Call in a transaction. */
   keep(before: readonly Tracked[], { tracked, over }: Step, nowMs: number): void {
     const states = new Map(before.map((each) => [each.id, JSON.stringify(each)]));
     for (const each of tracked) {

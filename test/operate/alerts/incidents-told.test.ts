@@ -1,12 +1,12 @@
 /** When the webhook is called: from scripted looks to a receiver, through the durable object. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { WAITING_MAX } from "../../../src/operate/status/alert-calls.ts";
-import { Watch } from "../../../src/operate/status/watch.ts";
+import { WAITING_MAX } from "../../../src/operate/alerts/alert-calls.ts";
+import { Watch } from "../../../src/operate/alerts/watch.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { untilPasses } from "../../support/until.ts";
 import { call } from "../../web/api/harness.ts";
-import { finding } from "./findings.ts";
+import { finding } from "../status/findings.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
 import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
 
@@ -201,12 +201,12 @@ describe("an incident", () => {
     await expectSigned(post.calls, secret);
 
     clock.advance(MINUTE_MS);
-    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
+    expect((await theWatch().snapshot())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
     const restoredKey = malformed("SECRETS_KEY");
     let unopened: string[] | undefined;
     try {
       clock.advance(MINUTE_MS);
-      unopened = (await theWatch().look())?.findings.map(({ kind }) => kind);
+      unopened = (await theWatch().snapshot())?.findings.map(({ kind }) => kind);
       await checkAt(6, [...found, of(1)]);
       await checkAt(7, [...found, of(1)]);
     } finally {
@@ -233,7 +233,7 @@ describe("an incident", () => {
 describe("a look", () => {
   it("is not made again within ten seconds, however many ask", async () => {
     eyes.now([of(1)]);
-    const sights = await Promise.all(Array.from({ length: 20 }, () => theWatch().look()));
+    const sights = await Promise.all(Array.from({ length: 20 }, () => theWatch().snapshot()));
     for (const sight of sights)
       expect(sight).toEqual({
         checkedMs: NOON,
@@ -244,9 +244,9 @@ describe("a look", () => {
       });
     clock.advance(9_999);
     eyes.now([]);
-    expect((await theWatch().look())?.findings).toHaveLength(1);
+    expect((await theWatch().snapshot())?.findings).toHaveLength(1);
     clock.advance(1);
-    expect(await theWatch().look()).toMatchObject({
+    expect(await theWatch().snapshot()).toMatchObject({
       checkedMs: NOON + 10_000,
       findings: [],
       incidents: [],
@@ -257,7 +257,7 @@ describe("a look", () => {
   it("says since when, as far back as any look before it knew", async () => {
     await checkAt(0, [of(1, { sinceMs: NOON - 5_000 })]);
     await checkAt(5, [of(1)]);
-    expect((await theWatch().look())?.findings).toMatchObject([of(1, { sinceMs: NOON - 5_000 })]);
+    expect((await theWatch().snapshot())?.findings).toMatchObject([of(1, { sinceMs: NOON - 5_000 })]);
   });
 
   it("that fails is an error to whoever asks, a line, and with the next one that fails a finding; nothing is over for it", async () => {
@@ -267,7 +267,7 @@ describe("a look", () => {
     for (let i = 0; i < 8; i++) {
       clock.advance(5 * MINUTE_MS);
       await theWatch().check();
-      expect(await theWatch().look()).toBeNull();
+      expect(await theWatch().snapshot()).toBeNull();
     }
     expect(errors).toHaveBeenCalledWith(
       expect.objectContaining({ message: "status check failed", error: "Error: the disk is gone" }),

@@ -1,18 +1,17 @@
 /**
- * From looks to incidents: when a finding opens an incident, and when the incident is over. Pure.
+ * From checks to incidents: when a finding opens an incident, and when the incident is over. Pure.
  */
 
-import type { Finding } from "./finding.ts";
-import { head } from "./finding-text.ts";
-import { WEBHOOK } from "./kinds.ts";
+import { type Finding, keyOf } from "../status/finding.ts";
+import { head } from "../status/finding-text.ts";
 
-/** A finding opens an incident when two looks at least this far apart, in ms, have it. */
+/** A finding opens an incident when two checks at least this far apart, in ms, have it. */
 export const CONFIRM_MS = 60_000;
 
 /** An incident is over when it was absent for this long, in ms… */
 export const SETTLE_MS = 15 * 60_000;
-/** …and from this many looks in a row, each of which could have seen it. */
-export const SETTLE_LOOKS = 3;
+/** …and from this many checks in a row, each of which could have seen it. */
+export const SETTLE_CHECKS = 3;
 
 /** How many findings are tracked individually; one more finding counts the rest. */
 export const INCIDENTS_MAX = 100;
@@ -25,24 +24,24 @@ export interface Tracked {
   readonly id: string;
   /** As it was last seen. */
   readonly finding: Finding;
-  /** The earliest time that any look found, in ms since the epoch. */
+  /** The earliest time that any check found, in ms since the epoch. */
   readonly sinceMs: number;
   readonly firstSeenMs: number;
   /** When it became an incident; null: it is suspected. */
   readonly openedMs: number | null;
   /**
-   * Since which look it is absent, and from how many; null: the last look saw it, or could not
+   * Since which check it is absent, and from how many; null: the last check saw it, or could not
    * have.
    */
-  readonly well: { readonly sinceMs: number; readonly looks: number } | null;
+  readonly well: { readonly sinceMs: number; readonly checks: number } | null;
   /** How often it came back. */
   readonly flaps: number;
-  /** The last look could not tell whether it is still there. */
-  readonly untold?: true;
+  /** The last check could not tell whether it is still there. */
+  readonly unknown?: true;
 }
 
 /**
- * Of what the last look says about a tracked finding: `open`: it is among the look's findings;
+ * Of what the last check says about a tracked finding: `open`: it is among the check's findings;
  * `recovering`: it is not; `unknown`: the part that could tell does not answer.
  */
 export type TrackedState = "open" | "recovering" | "unknown";
@@ -52,76 +51,64 @@ export type Incident = Tracked & { readonly openedMs: number };
 /** Not seen since `overMs`. */
 export type OverIncident = Incident & { readonly overMs: number };
 
-export interface Look {
+export interface Check {
   /** In ms since the epoch. */
   readonly atMs: number;
   readonly findings: readonly Finding[];
   /**
-   * Whether this look could not tell if there is such a finding; its absence then means nothing.
+   * Whether this check could not tell if there is such a finding; its absence then means nothing.
    */
-  isBlind(finding: Finding): boolean;
+  isUnknown(finding: Finding): boolean;
 }
 
 export interface Step {
-  /** What is tracked after the look. */
+  /** What is tracked after the check. */
   readonly tracked: readonly Tracked[];
-  /** Incidents that the look opened. */
+  /** Incidents that the check opened. */
   readonly opened: readonly Incident[];
-  /** Incidents that ended with the look; no longer tracked. */
+  /** Incidents that ended with the check; no longer tracked. */
   readonly over: readonly OverIncident[];
 }
 
 /**
- * Kind, subject, rerun and receiver identify a finding. That of the webhook has the key that
- * releases gave it which knew no other receiver.
- */
-export function keyOf({
-  kind,
-  subject,
-  rerun,
-  receiver,
-}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver">): string {
-  if (receiver !== undefined && receiver.id !== WEBHOOK) return JSON.stringify([kind, "receiver", receiver.id]);
-  if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
-  return JSON.stringify(subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"]);
-}
-
-/**
- * Applies a look to what is tracked. An incident that returns before it is over stays the same,
+ * Applies a check to what is tracked. An incident that returns before it is over stays the same,
  * with one more flap.
  * @param newId makes the id of a newly tracked finding.
  */
-export function advance(before: readonly Tracked[], look: Look, newId: () => string): Step {
+export function advance(before: readonly Tracked[], check: Check, newId: () => string): Step {
   const known = new Map(before.map((each) => [keyOf(each.finding), each]));
-  const seen = bounded(look.findings, known);
+  const seen = bounded(check.findings, known);
   const tracked: Tracked[] = [];
   const opened: Incident[] = [];
   const over: OverIncident[] = [];
   for (const [key, each] of known) {
     const finding = seen.get(key);
     seen.delete(key);
-    const past = notAfter(each, look.atMs);
+    const past = notAfter(each, check.atMs);
     if (finding !== undefined) {
-      const next = seenAgain(past, finding, look.atMs);
+      const next = seenAgain(past, finding, check.atMs);
       if (isIncident(next) && past.openedMs === null) opened.push(next);
       tracked.push(next);
-    } else if (look.isBlind(past.finding)) {
-      tracked.push({ ...past, well: null, untold: true });
+    } else if (check.isUnknown(past.finding)) {
+      tracked.push({ ...past, well: null, unknown: true });
     } else {
-      const { untold: _, ...told } = past;
-      const next = { ...told, well: { sinceMs: past.well?.sinceMs ?? look.atMs, looks: (past.well?.looks ?? 0) + 1 } };
-      if (look.atMs - next.well.sinceMs < SETTLE_MS || next.well.looks < SETTLE_LOOKS) tracked.push(next);
+      const { unknown: _, ...rest } = past;
+      const next = {
+        ...rest,
+        well: { sinceMs: past.well?.sinceMs ?? check.atMs, checks: (past.well?.checks ?? 0) + 1 },
+      };
+      if (check.atMs - next.well.sinceMs < SETTLE_MS || next.well.checks < SETTLE_CHECKS) tracked.push(next);
       else if (isIncident(next)) over.push({ ...next, overMs: next.well.sinceMs });
     }
   }
   for (const finding of seen.values()) {
-    const sinceMs = Math.min(finding.sinceMs ?? look.atMs, look.atMs);
-    tracked.push({ id: newId(), finding, sinceMs, firstSeenMs: look.atMs, openedMs: null, well: null, flaps: 0 });
+    const sinceMs = Math.min(finding.sinceMs ?? check.atMs, check.atMs);
+    tracked.push({ id: newId(), finding, sinceMs, firstSeenMs: check.atMs, openedMs: null, well: null, flaps: 0 });
   }
   return { tracked, opened, over };
 }
 
-/** When the next look could open an incident, in ms since the epoch; null: nothing is suspected. */
+/** When the next check could open an incident, in ms since the epoch; null: nothing is suspected. */
 export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | null {
   const times = tracked
     .filter(({ openedMs, well }) => openedMs === null && well === null)
@@ -130,15 +117,15 @@ export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | 
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** Whether the next look may open an incident. */
+/** Whether the next check may open an incident. */
 export function isDue(tracked: readonly Tracked[], nowMs: number): boolean {
   return tracked.some(
     ({ openedMs, well, firstSeenMs }) => openedMs === null && well === null && nowMs - firstSeenMs >= CONFIRM_MS,
   );
 }
 
-export function stateOf({ well, untold }: Tracked): TrackedState {
-  if (untold === true) return "unknown";
+export function stateOf({ well, unknown }: Tracked): TrackedState {
+  if (unknown === true) return "unknown";
   return well === null ? "open" : "recovering";
 }
 
@@ -148,7 +135,7 @@ export function overAtMs({ well }: Tracked): number | null {
 }
 
 /**
- * The tracked finding that stands for each of a look's findings, by {@link keyOf}: its own, or that
+ * The tracked finding that stands for each of a check's findings, by {@link keyOf}: its own, or that
  * of the rest.
  */
 export function trackedByKey(findings: readonly Finding[], tracked: readonly Tracked[]): ReadonlyMap<string, Tracked> {
@@ -166,7 +153,7 @@ export function isIncident(tracked: Tracked): tracked is Incident {
   return tracked.openedMs !== null;
 }
 
-function seenAgain({ untold: _, ...past }: Tracked, finding: Finding, nowMs: number): Tracked {
+function seenAgain({ unknown: _, ...past }: Tracked, finding: Finding, nowMs: number): Tracked {
   return {
     ...past,
     finding,

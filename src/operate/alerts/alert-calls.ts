@@ -2,11 +2,11 @@ import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import { clause, Sql } from "../../base/storage/sql.ts";
 import { readEncryption } from "../../config.ts";
+import type { Finding } from "../status/finding.ts";
+import { WEBHOOK_FAILING } from "../status/kinds.ts";
 import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
-import type { Finding } from "./finding.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
-import { WEBHOOK_FAILING } from "./kinds.ts";
 import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
 import {
   answerWords,

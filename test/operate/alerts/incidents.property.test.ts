@@ -4,17 +4,10 @@
  */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Finding } from "../../../src/operate/status/finding.ts";
-import {
-  advance,
-  CONFIRM_MS,
-  INCIDENTS_MAX,
-  keyOf,
-  SETTLE_MS,
-  type Tracked,
-} from "../../../src/operate/status/incidents.ts";
+import { advance, CONFIRM_MS, INCIDENTS_MAX, SETTLE_MS, type Tracked } from "../../../src/operate/alerts/incidents.ts";
+import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
-import { finding } from "./findings.ts";
+import { finding } from "../status/findings.ts";
 
 const KINDS = ["failing", "parked", "lagging"] as const;
 
@@ -50,14 +43,14 @@ it("of each finding, opened and over alternate, whatever the looks and the clock
       const used = new Set<string>();
       for (const { waitMs, findings, blind } of looks) {
         now += waitMs;
-        const isBlind = ({ kind }: Finding): boolean => (blind as readonly string[]).includes(kind);
+        const isUnknown = ({ kind }: Finding): boolean => (blind as readonly string[]).includes(kind);
         const before = tracked;
-        const step = advance(before, { atMs: now, findings, isBlind }, () => `i${ids++}`);
+        const step = advance(before, { atMs: now, findings, isUnknown }, () => `i${ids++}`);
         tracked = step.tracked;
         for (const each of step.opened) {
           const key = keyOf(each.finding);
           expect([open.has(key), used.has(each.id)]).toEqual([false, false]);
-          // Seen before, and now.
+          // CheckResult before, and now.
           expect(before.some(({ id, openedMs }) => id === each.id && openedMs === null)).toBe(true);
           expect(findings.some((seen) => keyOf(seen) === key)).toBe(true);
           open.set(key, each.id);
@@ -66,7 +59,7 @@ it("of each finding, opened and over alternate, whatever the looks and the clock
         for (const each of step.over) {
           const key = keyOf(each.finding);
           expect(open.get(key)).toBe(each.id);
-          expect(findings.some((seen) => keyOf(seen) === key) || isBlind(each.finding)).toBe(false);
+          expect(findings.some((seen) => keyOf(seen) === key) || isUnknown(each.finding)).toBe(false);
           expect(each.overMs).toBeLessThanOrEqual(now - SETTLE_MS);
           open.delete(key);
         }
@@ -96,7 +89,9 @@ it("never are more followed than there is room for, and one that counts the rest
         for (const { from, count, waitMs } of looks) {
           now += waitMs;
           const findings = Array.from({ length: count }, (_, i) => finding({ subject: { type: "job", id: from + i } }));
-          tracked = advance(tracked, { atMs: now, findings, isBlind: () => false }, () => crypto.randomUUID()).tracked;
+          tracked = advance(tracked, { atMs: now, findings, isUnknown: () => false }, () =>
+            crypto.randomUUID(),
+          ).tracked;
           expect(tracked.length).toBeLessThanOrEqual(INCIDENTS_MAX + 1);
         }
       },

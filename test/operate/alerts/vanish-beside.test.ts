@@ -10,8 +10,8 @@ import { freshBucket, NOON, readAll, setClock } from "../../support/runtime/pipe
 import { rule } from "../../support/s3-script.ts";
 import { put, said, scriptedApi, UPSTREAM_API } from "../../web/api/scripted-platform.ts";
 import { inReplays, runReplays, shippedJob } from "../replay/shipped.ts";
+import { kindsOf, MINUTE_MS, freshStatus as status } from "../status/support.ts";
 import { lookAnew } from "./fresh.ts";
-import { kindsOf, MINUTE_MS, freshStatus as status } from "./support.ts";
 
 lookAnew();
 

@@ -1,34 +1,34 @@
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../../../src/operate/status/finding.ts";
 import {
   advance,
   CONFIRM_MS,
   confirmMs,
   INCIDENTS_MAX,
   isDue,
-  type Look,
+  type Check,
   MORE,
   type Tracked,
-} from "../../../src/operate/status/incidents.ts";
+} from "../../../src/operate/alerts/incidents.ts";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
-import { finding } from "./findings.ts";
+import { finding } from "../status/findings.ts";
 
 const MINUTE_MS = 60_000;
 
 /**
- * Applies looks in order: the minute of each, and whether it finds what is looked for: `+` yes, `-`
+ * Applies checks in order: the minute of each, and whether it finds what is looked for: `+` yes, `-`
  * no, `?` unknown. @returns the calls, as `minute opened` and `minute over since minute`.
  */
-function told(looks: string, of: Finding = finding({ sinceMs: null })): { said: string[]; tracked: Tracked[] } {
+function told(checks: string, of: Finding = finding({ sinceMs: null })): { said: string[]; tracked: Tracked[] } {
   let tracked: readonly Tracked[] = [];
   const said: string[] = [];
   let ids = 0;
-  for (const [, at, seen] of looks.matchAll(/([\d.]+)([-+?])/g)) {
+  for (const [, at, seen] of checks.matchAll(/([\d.]+)([-+?])/g)) {
     const minute = Number(at);
-    const look: Look = {
+    const look: Check = {
       atMs: NOON + minute * MINUTE_MS,
       findings: seen === "+" ? [of] : [],
-      isBlind: () => seen === "?",
+      isUnknown: () => seen === "?",
     };
     ids += 1;
     const step = advance(tracked, look, () => `i${ids}`);
@@ -40,7 +40,7 @@ function told(looks: string, of: Finding = finding({ sinceMs: null })): { said: 
 }
 
 describe("what is told", () => {
-  it.each<[string, looks: string, readonly string[]]>([
+  it.each<[string, checks: string, readonly string[]]>([
     ["nothing of what is seen once", "0+ 5- 10- 15- 20-", []],
     ["nothing of what is seen twice within a minute", "0+ 0.99+ 5- 10- 15- 20-", []],
     ["what is seen twice, a minute apart", "0+ 1+", ["1 opened"]],
@@ -72,8 +72,8 @@ describe("what is told", () => {
     ["what is suspected, when it can be told again", "0+ 5? 60+", ["60 opened"]],
     ["what is there, though the clock was put back", "600+ 0+ 1+", ["1 opened"]],
     ["that it is over, though the clock was put back", "600+ 601+ 605- 0- 5- 15-", ["601 opened", "15 over since 0"]],
-  ])("is %s", (_what, looks, expected) => {
-    expect(told(looks).said).toEqual(expected);
+  ])("is %s", (_what, checks, expected) => {
+    expect(told(checks).said).toEqual(expected);
   });
 
   it("counts how often it came back", () => {
@@ -84,7 +84,7 @@ describe("what is told", () => {
   it("is since the earliest time that any look knew", () => {
     let tracked: readonly Tracked[] = [];
     for (const [i, sinceMs] of [NOON - 1_000, NOON - 5_000, NOON, null].entries()) {
-      const look = { atMs: NOON + i, findings: [finding({ sinceMs })], isBlind: () => false };
+      const look = { atMs: NOON + i, findings: [finding({ sinceMs })], isUnknown: () => false };
       tracked = advance(tracked, look, () => "i").tracked;
     }
     expect(tracked[0]?.sinceMs).toBe(NOON - 5_000);
@@ -110,7 +110,7 @@ describe("what is suspected", () => {
 describe("very many findings", () => {
   const jobs = (from: number, to: number, fields: Partial<Finding> = {}): Finding[] =>
     Array.from({ length: to - from }, (_, i) => finding({ subject: { type: "job", id: from + i }, ...fields }));
-  const look = (atMs: number, findings: readonly Finding[]): Look => ({ atMs, findings, isBlind: () => false });
+  const look = (atMs: number, findings: readonly Finding[]): Check => ({ atMs, findings, isUnknown: () => false });
   const ids = () => crypto.randomUUID();
 
   it("are followed up to a number, errors first, and the rest is one finding", () => {

@@ -1,6 +1,6 @@
 import type { Migration } from "../../base/storage/migrate.ts";
-import { RHYTHM_SQL } from "./rhythm.ts";
-import { SAMPLES_SQL } from "./samples.ts";
+import { RHYTHM_SQL } from "../status/rhythm.ts";
+import { SAMPLES_SQL } from "../status/samples.ts";
 
 /** The schema of the watch; docs/storage.md says of each table how long a row lives. */
 export const WATCH_STEPS = [

@@ -1,6 +1,6 @@
 /** Signatures against the published answer, and against code that shares nothing with ours. */
 import { describe, expect, it } from "vitest";
-import { newWebhookSecret, signatureHeaders } from "../../../src/operate/status/signature.ts";
+import { newWebhookSecret, signatureHeaders } from "../../../src/operate/alerts/signature.ts";
 import { verify } from "./verify.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** The body of a webhook call. */
 
-import type { Finding, Subject } from "./finding.ts";
+import type { Finding, Subject } from "../status/finding.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import { linkTo, statusLink } from "./link.ts";
 

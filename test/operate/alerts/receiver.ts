@@ -3,8 +3,8 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
+import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
 import type { Finding } from "../../../src/operate/status/finding.ts";
-import { Watch, watch } from "../../../src/operate/status/watch.ts";
 import { call } from "../../web/api/harness.ts";
 import { verify } from "./verify.ts";
 
@@ -64,17 +64,17 @@ export function receiver(): Receiver {
 
 /** Scripts the findings of the watch, in every instance. */
 export function sees(): {
-  now(findings: readonly Finding[], isBlind?: (finding: Finding) => boolean): void;
+  now(findings: readonly Finding[], isUnknown?: (finding: Finding) => boolean): void;
   fails(error: Error): void;
 } {
-  let seen: () => Promise<{ findings: readonly Finding[]; isBlind(finding: Finding): boolean }> = async () => ({
+  let seen: () => Promise<{ findings: readonly Finding[]; isUnknown(finding: Finding): boolean }> = async () => ({
     findings: [],
-    isBlind: () => false,
+    isUnknown: () => false,
   });
   vi.spyOn(Watch.prototype, "see").mockImplementation(() => seen());
   return {
-    now: (findings, isBlind = () => false) => {
-      seen = async () => ({ findings, isBlind });
+    now: (findings, isUnknown = () => false) => {
+      seen = async () => ({ findings, isUnknown });
     },
     fails: (error) => {
       seen = () => Promise.reject(error);

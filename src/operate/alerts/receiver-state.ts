@@ -1,6 +1,7 @@
 /** What is stored of a receiver of alerts. The webhook is one whose choices are fixed. */
+
+import type { Finding } from "../status/finding.ts";
 import type { ReceiverFormat } from "./alert-formats.ts";
-import type { Finding } from "./finding.ts";
 
 /** As in the storage of the watch. */
 export type ReceiverRow = {

@@ -1,9 +1,9 @@
 /** Findings of the watch about itself and about the webhook. */
 
+import type { Finding } from "../status/finding.ts";
+import { head } from "../status/finding-text.ts";
+import { WEBHOOK_FAILING } from "../status/kinds.ts";
 import { isBusy, remedyFor } from "./alert-answers.ts";
-import type { Finding } from "./finding.ts";
-import { head } from "./finding-text.ts";
-import { WEBHOOK_FAILING } from "./kinds.ts";
 import type { ReceiverState } from "./receiver-state.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
 
@@ -11,12 +11,12 @@ import { GIVE_UP_MS } from "./webhook.ts";
 const FAILURES = 3;
 const FAILING_MS = 10 * 60_000;
 
-export const LOOK_FAILED = "look_failed";
+export const CHECK_FAILED = "look_failed";
 
-export function lookFailed(): Finding {
+export function checkFailed(): Finding {
   return {
     subject: { type: "account" },
-    ...head(LOOK_FAILED, "error"),
+    ...head(CHECK_FAILED, "error"),
     summary: "The status check itself fails: problems may go unnoticed.",
     advice:
       "The log line `status check failed` gives the reason. Until the check works again, open incidents stay open.",

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from "vitest";
-import { FRESH } from "../../../src/operate/status/watch.ts";
+import { FRESH } from "../../../src/operate/alerts/watch.ts";
 
 /** For the tests of a file: each look is a new one, however soon it follows another. */
 export function lookAnew(): void {

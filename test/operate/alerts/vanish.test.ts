@@ -35,8 +35,8 @@ import {
 } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { call } from "../../web/api/harness.ts";
+import { kindsOf as kinds, MINUTE_MS, type Said, freshStatus as status } from "../status/support.ts";
 import { lookAnew } from "./fresh.ts";
-import { kindsOf as kinds, MINUTE_MS, type Said, freshStatus as status } from "./support.ts";
 
 lookAnew();
 
