@@ -105,17 +105,19 @@ const quietFor = (ms: number, longestGapMs: number): Facts => ofFunction({ usual
 const unseenFor = (ms: number): Facts => ofFunction({ logging: "on", setMs: ago(ms), lastEventMs: null, usual: null });
 const dropping = (dropped: number): Facts => ofFunction({ logging: "off", setMs: ago(5), dropped, lastEventMs: NOON });
 
-/** Kind, facts in which it is found, and the expected finding; where nothing is wrong it is not. */
-const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
+/** Kind, facts just below its threshold, facts above it, and the expected finding. */
+const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
   [
     "configuration_malformed",
+    facts(),
     facts({ configFaults: ["ADMIN_TOKEN: a secret", "SECRETS_KEY: base64"] }),
     { severity: "error", summary: "The configuration is malformed: ADMIN_TOKEN: a secret; SECRETS_KEY: base64." },
   ],
-  ["control_silent", facts({ controlTold: false }), { severity: "warning" }],
-  ["ledger_silent", facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
+  ["control_silent", facts(), facts({ controlTold: false }), { severity: "warning" }],
+  ["ledger_silent", facts(), facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
   [
     "ledger_silent",
+    facts(),
     facts({ functions: "silent" }),
     {
       severity: "warning",
@@ -123,98 +125,8 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
         "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
     },
   ],
-  ["replays_silent", facts({ replays: "silent" }), { severity: "warning" }],
-  ["attachments_silent", facts({ attachments: "silent" }), { severity: "warning" }],
-  [
-    "ledger_large",
-    stored(8 * GB),
-    {
-      severity: "error",
-      summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
-    },
-  ],
-  [
-    "ledger_busy",
-    ofStatus({ load: { parts: 1, bytes: 4_200_000 } }),
-    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
-  ],
-  [
-    "restored",
-    ofStatus({ restored: { who: "reader", job: 3, atMs: ago(1) } }),
-    {
-      summary:
-        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
-    },
-  ],
-  [
-    "functions_not_watched",
-    facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 3 } }),
-    { severity: "warning", subject: { type: "account" } },
-  ],
-  [
-    "out_of_balance",
-    ofLog({ counts: { ...log().counts, delivered: 98 } }),
-    { severity: "error", subject: { type: "job", id: 1 }, affected: records(2) },
-  ],
-  [
-    "job_unreadable",
-    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
-    { severity: "error", subject: { type: "job", id: 1 } },
-  ],
-  [
-    "destination_unusable",
-    ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
-    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
-  ],
-  [
-    "draining_stuck",
-    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
-    { severity: "error", sinceMs: ago(9) },
-  ],
-  ["log_silent", ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
-  [
-    "unmade",
-    unmade({ newer: 7 }),
-    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
-  ],
-  [
-    "objects_set_aside",
-    ofLog({
-      setAside: { objects: 2, records: 6, oldestMs: ago(3) },
-      counts: { ...log().counts, delivered: 94, set_aside: 6 },
-    }),
-    { severity: "warning", sinceMs: ago(3), affected: objects(2) },
-  ],
-  [
-    "replay_waiting",
-    facts({
-      replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503", objectsLeft: ms })),
-    }),
-    {
-      subject: { type: "job", id: 4 },
-      sinceMs: ago(9),
-      affected: objects(16),
-      summary: "2 replays of job 4 cannot continue: HTTP 503.",
-    },
-  ],
-  [
-    "function_failing",
-    facts({ failing: [failingShop] }),
-    {
-      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
-      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
-    },
-  ],
-  [
-    "function_failing",
-    facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
-    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
-  ],
-];
-
-/** Kind, facts just below its threshold, facts above it, and the expected finding. */
-const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
-  ...FOUND.map(([kind, from, found]): (typeof RULES)[number] => [kind, facts(), from, found]),
+  ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
+  ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
   ["no_job_enabled", unrouted(HOUR + 1), unrouted(HOUR), { sinceMs: ago(HOUR), affected: events(9) }],
   [
     "no_events",
@@ -236,6 +148,15 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ["intake_lost", intakeLost(DAY + 1), intakeLost(DAY), { severity: "error", sinceMs: ago(DAY), affected: events(4) }],
   ["ledger_large", stored(4 * GB - 1), stored(4 * GB), { severity: "warning", affected: null }],
   [
+    "ledger_large",
+    facts(),
+    stored(8 * GB),
+    {
+      severity: "error",
+      summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
+    },
+  ],
+  [
     "ledger_busy",
     ofStatus({ load: { parts: 75, bytes: 4_000_000 } }),
     ofStatus({ load: { parts: 75.1, bytes: 4_000_000 } }),
@@ -244,7 +165,22 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
       summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
     },
   ],
+  [
+    "ledger_busy",
+    facts(),
+    ofStatus({ load: { parts: 1, bytes: 4_200_000 } }),
+    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
+  ],
   ["restored", shardRestored(DAY + 1), shardRestored(DAY), { severity: "error", sinceMs: ago(DAY), affected: null }],
+  [
+    "restored",
+    facts(),
+    ofStatus({ restored: { who: "reader", job: 3, atMs: ago(1) } }),
+    {
+      summary:
+        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
+    },
+  ],
   [
     "queue_old",
     unfinished(15 * MINUTE),
@@ -275,6 +211,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning", sinceMs: ago(5), affected: messages(2) },
   ],
   [
+    "functions_not_watched",
+    facts(),
+    facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 3 } }),
+    { severity: "warning", subject: { type: "account" } },
+  ],
+  [
     "functions_more",
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
@@ -288,10 +230,28 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", affected: events(3) },
   ],
   [
+    "out_of_balance",
+    facts(),
+    ofLog({ counts: { ...log().counts, delivered: 98 } }),
+    { severity: "error", subject: { type: "job", id: 1 }, affected: records(2) },
+  ],
+  [
+    "job_unreadable",
+    facts(),
+    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
+    { severity: "error", subject: { type: "job", id: 1 } },
+  ],
+  [
     "key_lost",
     ofJob({ destination: { kind: "unknown" } }),
     ofJob({ destination: { kind: "lost" } }, FAILS),
     { affected: records(5) },
+  ],
+  [
+    "destination_unusable",
+    facts(),
+    ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
+    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
   ],
   [
     "credentials_expire",
@@ -364,6 +324,13 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ["draining", deletedFor(1, 0), deletedFor(1, 5), { severity: "warning", sinceMs: ago(1) }],
   ["draining_stuck", deletedFor(HOUR, 5), deletedFor(HOUR + 1, 5), { severity: "error", sinceMs: ago(HOUR + 1) }],
   [
+    "draining_stuck",
+    facts(),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
+    { severity: "error", sinceMs: ago(9) },
+  ],
+  ["log_silent", facts(), ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  [
     "unread",
     unreadFor(10.5 * MINUTE),
     unreadFor(10.5 * MINUTE + 1),
@@ -381,6 +348,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     },
   ],
   [
+    "unmade",
+    facts(),
+    unmade({ newer: 7 }),
+    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
+  ],
+  [
     "log_large",
     ofLog({ ...pending(5), openBytes: 4 * GB - 1 }),
     ofLog({ ...pending(5), openBytes: 4 * GB }),
@@ -393,6 +366,15 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning", summary: expect.stringContaining("holds 4.0 of the 8 GB of a segment") },
   ],
   ["log_large", ofLog({ ...pending(0), segments: 2 }), ofLog({ ...pending(5), segments: 2 }), { severity: "error" }],
+  [
+    "objects_set_aside",
+    facts(),
+    ofLog({
+      setAside: { objects: 2, records: 6, oldestMs: ago(3) },
+      counts: { ...log().counts, delivered: 94, set_aside: 6 },
+    }),
+    { severity: "warning", sinceMs: ago(3), affected: objects(2) },
+  ],
   [
     "many_scripts",
     ofLog({ scripts: 64 }),
@@ -422,6 +404,34 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     manifests(29),
     manifests(30),
     { severity: "warning", sinceMs: ago(30 * 60_000), summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
+  ],
+  [
+    "replay_waiting",
+    facts(),
+    facts({
+      replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503", objectsLeft: ms })),
+    }),
+    {
+      subject: { type: "job", id: 4 },
+      sinceMs: ago(9),
+      affected: objects(16),
+      summary: "2 replays of job 4 cannot continue: HTTP 503.",
+    },
+  ],
+  [
+    "function_failing",
+    facts(),
+    facts({ failing: [failingShop] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
+      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
+    },
+  ],
+  [
+    "function_failing",
+    facts(),
+    facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
+    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
   ],
   ["function_off", dropping(0), dropping(1), { severity: "warning", sinceMs: ago(5), affected: events(1) }],
   [
