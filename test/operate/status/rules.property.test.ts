@@ -21,8 +21,6 @@ const RECORD = "xRECORDx";
 const time = fc.integer({ min: NOON - 40 * 86_400_000, max: NOON });
 const maybeTime = fc.option(time);
 const count = fc.oneof(fc.constant(0), fc.nat(10_000));
-const countsLike = <T extends object>(counts: T) =>
-  fc.record(Object.fromEntries(Object.keys(counts).map((name) => [name, count]))) as unknown as fc.Arbitrary<T>;
 const message = fc.oneof(
   fc.constant(null),
   fc.constantFrom(
@@ -36,7 +34,15 @@ const message = fc.oneof(
 
 const anyLog = fc
   .record({
-    counts: countsLike(log().counts),
+    counts: fc.record({
+      received: count,
+      filtered: count,
+      sampled_out: count,
+      delivered: count,
+      pending: count,
+      set_aside: count,
+      discarded: count,
+    }),
     oldestPendingTakenMs: maybeTime,
     errorMessage: message,
     lastReceivedMs: maybeTime,
@@ -99,7 +105,14 @@ const asideMessages = fc.record({ messages: count, events: count, oldestMs: mayb
 const anyAccount = fc
   .record({
     status: fc.record({
-      counts: countsLike(account().status.counts),
+      counts: fc.record({
+        processed: count,
+        routed: count,
+        not_enabled: count,
+        not_routed: count,
+        set_aside: count,
+        discarded: count,
+      }),
       intakeLost: count,
       oldestUnfinishedMs: maybeTime,
       queueBacklog: fc.option(count),

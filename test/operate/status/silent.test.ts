@@ -13,13 +13,14 @@ import type { JobStatus } from "../../../src/ship/reader/statuses.ts";
 import { ControlPlane } from "../../../src/state/control/plane.ts";
 import { LOOK_PATIENCE } from "../../../src/web/api/status.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
+import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { type Breakage, breakable } from "../../support/runtime/breakage.ts";
-import { freshBucket, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
+import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { call, errorsOf } from "../../web/api/harness.ts";
 import { lookAnew } from "../alerts/fresh.ts";
-import { kindsOf, status } from "./support.ts";
+import { kindsOf, MINUTE_MS, status } from "./support.ts";
 
 lookAnew();
 
@@ -126,6 +127,32 @@ it("one silent log hides nothing of the others", async () => {
     ["parked", job],
     ["log_silent", other],
   ]);
+});
+
+it("nobody is called quiet while it is not known whose logging is off", async () => {
+  const clock = setClock(NOON);
+  await createJob(freshBucket().name);
+  const oracle = new Oracle({ at: NOON });
+  const come = (scriptName: string): Promise<unknown> =>
+    deliver(pack(oracle.mint(1, { at: clock.nowMs(), scriptName }), clock.nowMs()));
+  // "shop" and "steady" every half hour, for more than a day; then "shop" stops.
+  for (let half = 0; half < 52; half++) {
+    clock.advance(30 * MINUTE_MS);
+    await come("shop");
+    await come("steady");
+    await kindsOf();
+  }
+  await call("PATCH", "/functions/scripts/shop/script-settings", { logship: false });
+  for (let half = 0; half < 4; half++) {
+    clock.advance(30 * MINUTE_MS);
+    await come("steady");
+    expect(await kindsOf()).not.toContain("function_quiet");
+  }
+  breakable(ControlPlane.prototype, "functionSettings", () => "refused");
+  clock.advance(ANEW_MS);
+  const found = await kindsOf();
+  expect(found).toContain("control_silent");
+  expect(found).not.toContain("function_quiet");
 });
 
 it.each(["hangs", "refused"] as const)("a watch that does not answer is a 503 in words: %s", async (breakage) => {
