@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import {
   advance,
+  type Check,
   CONFIRM_MS,
   confirmMs,
   INCIDENTS_MAX,
   isDue,
-  type Check,
   MORE,
   type Tracked,
 } from "../../../src/operate/alerts/incidents.ts";
