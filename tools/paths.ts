@@ -1,3 +1,4 @@
+/** Where things are in this checkout. */
 import { join, relative, resolve } from "node:path";
 
 /** The repository's root, wherever a script is started from. */

@@ -1,3 +1,4 @@
+/** Waits for what another process does. */
 import { setTimeout } from "node:timers/promises";
 
 /** Between two looks, in ms. */

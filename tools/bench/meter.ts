@@ -42,7 +42,7 @@ export class Account {
 const SUMS = ["calls", "alarms", "writing", "bytesIn", "bytesOut", "rowsWritten", "rowsRead", "ms"] as const;
 
 /** How far CPU time may be behind, in ms: the kernel updates it at its ticks. */
-export const CPU_STEP_MS = 10;
+const CPU_STEP_MS = 10;
 
 /**
  * One event of the simulation runs at a time, and its time is given to the one whose code it ran.
@@ -52,8 +52,6 @@ export const CPU_STEP_MS = 10;
  * than its CPU time and a tick.
  */
 export class Meter {
-  /** Overridden by tests. */
-  clock = { nowMs: () => performance.now(), cpuMs: threadCpuMs };
   #sinceMs = 0;
   #sinceCpuMs = 0;
   #ms = 0;
@@ -62,14 +60,14 @@ export class Meter {
   running: Account | null = null;
 
   start(): void {
-    this.#sinceMs = this.clock.nowMs();
-    this.#sinceCpuMs = this.clock.cpuMs();
+    this.#sinceMs = performance.now();
+    this.#sinceCpuMs = threadCpuMs();
   }
 
   /** The event is over. @param account whose it was, unless another one began to run in it. */
   charge(account: Account | null): void {
-    const now = this.clock.nowMs();
-    const cpuMs = this.clock.cpuMs();
+    const now = performance.now();
+    const cpuMs = threadCpuMs();
     const usedMs = cpuMs - this.#sinceCpuMs;
     const ms = Math.min(now - this.#sinceMs, usedMs + CPU_STEP_MS);
     const owner = this.running ?? account;
@@ -188,7 +186,7 @@ export function threadCpuMs(): number {
 }
 
 /** Size of a value as a call carries it, in bytes, within a few: structure counts little. */
-export function sizeOf(value: unknown): number {
+function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length + 4;
   if (typeof value !== "object" || value === null) return 8;
   if (value instanceof ArrayBuffer) return value.byteLength + 8;

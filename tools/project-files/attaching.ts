@@ -1,4 +1,4 @@
-/** What attaching changes in project files, before anything is written; and all files of a folder. */
+/** What attaching changes in project files, shown before it is written; one file, or a folder. */
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { nuxtNote, unnamedNote } from "./check.ts";

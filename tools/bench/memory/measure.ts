@@ -20,6 +20,8 @@ import { packMessages, type Texture } from "./messages.ts";
 /** How much is measured: sizes of objects, as `max_upload_bytes`, and what runs at once. */
 export interface MemoryEffort {
   sizes: readonly number[];
+  /** Of each object that is uploaded beside others, or searched. */
+  stacked: number;
   mixes: readonly Mix[];
 }
 
@@ -59,12 +61,14 @@ const MIXES: readonly Mix[] = [
   ...[{ bodies: [NOISE] as const, batches: 1, searches: [WITHOUT] }],
 ];
 
-/** In bytes, before compression: of each object that is uploaded beside others. */
-const TOGETHER_BYTES = 100_000_000;
-
-export const FULL_MEMORY: MemoryEffort = { sizes: [10_000_000, TOGETHER_BYTES, UPLOAD_BYTES.max], mixes: MIXES };
+export const FULL_MEMORY: MemoryEffort = {
+  sizes: [10_000_000, 100_000_000, UPLOAD_BYTES.max],
+  stacked: 100_000_000,
+  mixes: MIXES,
+};
 export const QUICK_MEMORY: MemoryEffort = {
   sizes: [10_000_000],
+  stacked: 10_000_000,
   mixes: [{ bodies: [NOISE], batches: 1 }, { searches: [WITHOUT] }],
 };
 
@@ -154,13 +158,13 @@ class Measurement {
   }
 
   /** A line about objects that are uploaded side by side. */
-  async together(): Promise<string> {
-    const job = await this.create({ max_upload_bytes: TOGETHER_BYTES, max_upload_records: UPLOAD_RECORDS.max });
-    const { bytes } = await this.#stack("noise", job, UPLOADS_AT_ONCE);
+  async together(bytes: number): Promise<string> {
+    const job = await this.create({ max_upload_bytes: bytes, max_upload_records: UPLOAD_RECORDS.max });
+    const stored = (await this.#stack("noise", job, UPLOADS_AT_ONCE)).bytes;
     this.#sink.mostAtOnce = 0;
     const peak = await this.#harness.peakWhile(() => this.#upload(job, 0));
     const { mostAtOnce } = this.#sink;
-    return `${UPLOADS_AT_ONCE} objects of ${megabytes(bytes)} MB as stored, ${mostAtOnce} at once: ${increment(peak)}`;
+    return `${UPLOADS_AT_ONCE} objects of ${megabytes(stored)} MB as stored, ${mostAtOnce} at once: ${increment(peak)}`;
   }
 
   /** A row of a mix. @param searched a job with objects, which takes nothing more. */
@@ -192,9 +196,9 @@ class Measurement {
   }
 
   /** @returns a job with objects to search. It takes nothing more. */
-  async searched(): Promise<number> {
+  async searched(bytes: number): Promise<number> {
     // With sketches, objects without the text would not be read.
-    const job = await this.create({ sketches: false });
+    const job = await this.create({ sketches: false, max_upload_bytes: bytes });
     await this.#stack("logs", job, SEARCHED_OBJECTS);
     this.#sink.isKeeping = true;
     await this.#upload(job, 0);
@@ -270,7 +274,7 @@ export async function reportMemory(effort: MemoryEffort, say: (line: string) => 
 
 async function reportAll(
   measurement: Measurement,
-  { sizes, mixes }: MemoryEffort,
+  { sizes, stacked, mixes }: MemoryEffort,
   say: (line: string) => void,
 ): Promise<string[]> {
   say("Memory: batches of the queue …");
@@ -289,8 +293,8 @@ async function reportAll(
       objects.push(await measurement.object(texture, size));
     }
   say("Memory: uploads side by side …");
-  const together = await measurement.together();
-  const searched = await measurement.searched();
+  const together = await measurement.together(stacked);
+  const searched = await measurement.searched(stacked);
   await measurement.create(LARGEST);
   const mixed: string[][] = [];
   for (const mix of mixes) {
