@@ -1,8 +1,10 @@
 /** Lines become columns, and are lines again. */
 import * as fc from "fast-check";
+import { ByteWriter } from "hyparquet-writer";
+import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import { describe, expect, it } from "vitest";
 import { encoderOf } from "../../../../src/formats/object/encoders.ts";
-import { readRuns, writeRuns } from "../../../../src/formats/object/parquet/runs.ts";
+import { readRuns } from "../../../../src/formats/object/parquet/pages.ts";
 import { NDJSON } from "../../../../src/formats/output/format.ts";
 import { recordLine } from "../../../../src/formats/record/encode.ts";
 import {
@@ -261,15 +263,26 @@ it("no line is ever another one: what is changed in a file is noticed, or change
   for (let end = 0; end < file.length; end += 97) await expect(linesIn(file.slice(0, end))).rejects.toThrow();
 });
 
-it("runs of small numbers are read as they were written", () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 17 }),
-      fc.array(fc.nat(), { minLength: 1, maxLength: 60 }),
-      (bits, values) => {
-        const small = Uint32Array.from(values, (value) => value % 2 ** bits);
-        expect(readRuns(writeRuns(small, bits), small.length, bits)).toEqual(small);
-      },
-    ),
-  );
+describe("small numbers", () => {
+  it("are read as they were written, in runs of equal ones and others", () => {
+    const runs = fc.array(fc.tuple(fc.nat(), fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }))));
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 24 }), runs, (bits, values) => {
+        const small = values.flatMap(([value, times]) => Array<number>(times).fill(value % 2 ** bits));
+        const writer = new ByteWriter();
+        writeRleBitPackedHybrid(writer, small, bits);
+        expect([...readRuns(writer.getBytes(), small.length, bits)]).toEqual(small);
+      }),
+    );
+  });
+
+  it.each([
+    ["more than there are", [0x80, 0x80, 0x80, 0x80, 0x08, 1]],
+    ["packed, and more than there are", [0x81, 0x80, 0x80, 0x80, 0x08, 1]],
+    ["none", [0, 1, 0, 1]],
+    ["without an end", [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80]],
+    ["fewer than there are", [4, 1]],
+  ])("are not read where a run has %s", (_what, bytes) => {
+    expect(() => readRuns(Uint8Array.from(bytes), 9, 1)).toThrow(/run/);
+  });
 });
