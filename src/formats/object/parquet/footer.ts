@@ -15,7 +15,7 @@ export const RANGE_MAX_BYTES = 64;
 
 export const CREATED_BY = "logship";
 
-/** A group, whose offsets count from the beginning of a file of its own, and where that would begin. */
+/** A group with its offsets in a file of its own, and where in this one that file would begin. */
 export interface Placed {
   at: number;
   group: RowGroup;

@@ -30,7 +30,7 @@ function pageAt(chunk: Uint8Array, at: number, most: number): Page {
   const packed = from + repeated + defined;
   const next = from + header.compressed_page_size;
   const rawBytes = header.uncompressed_page_size - repeated - defined;
-  if (repeated < 0 || defined < 0 || rawBytes < 0 || rawBytes > most || next > chunk.length || packed > next)
+  if (!(repeated >= 0 && defined >= 0 && rawBytes >= 0 && rawBytes <= most && packed <= next && next <= chunk.length))
     throw new Error("a page of another length");
   // The bound is of a buffer that doubles, and would refuse a page of exactly that size.
   const raw = gunzipSync(chunk.subarray(packed, next), { maxOutputLength: 2 * rawBytes + 65_536 });

@@ -20,8 +20,9 @@ import { GROUP_HEAD_BYTES, GROUP_MAGIC, namesIn, readHead, readTable } from "./t
  * Parquet: typed columns, of which a reader takes those that it needs. A finished fragment is a row
  * group behind a table of what is in it (table.ts), so an object is its fragments as they are and a
  * footer made of their tables. hyparquet-writer writes pages and footers; ours is that groups are
- * finished one by one, and read from the beginning without a footer. What waits raw, and what an object is decoded to, are the lines that
- * a job of NDJSON with the same fields and rows ships: docs/objects.md.
+ * finished one by one, and read from the beginning without a footer. What waits raw, and what an
+ * object is decoded to, are the lines that a job of NDJSON with the same fields and rows ships:
+ * docs/objects.md.
  */
 export const parquet: EncoderKind = {
   types: ["parquet"],

@@ -67,22 +67,23 @@ function requireBounds(group: RowGroup, { rawBytes, odd }: Table): void {
   if (new Set(names).size < names.length) throw new Error("a column that is there twice");
   const inLine = names.filter((name) => columnOf(name)?.kind !== "ray");
   const shortest = inLine.reduce((sum, name) => sum + (name?.length ?? 0), LINE_END.length);
-  if (records < 0 || records * (odd.raw > 0 ? LINE_END.length : shortest) > rawBytes)
+  // What is absent is no number, and within no bounds.
+  if (!(records >= 0 && records * (odd.raw > 0 ? LINE_END.length : shortest) <= rawBytes))
     throw new Error("more records than lines");
   let unpacked = odd.raw;
   for (const { meta_data } of group.columns) {
     const { num_values, total_uncompressed_size, path_in_schema } = meta_data as ColumnMetaData;
     const most = columnOf(path_in_schema[0])?.kind === "strings" ? records + rawBytes / LISTED_MIN_BYTES : records;
-    if (num_values < records || num_values > most) throw new Error("more values than records");
+    if (!(num_values >= records && num_values <= most)) throw new Error("more values than records");
     unpacked += Math.abs(Number(total_uncompressed_size));
   }
-  if (unpacked > GROUP_MAX_BYTES) throw new Error("a group of another length");
+  if (!(unpacked <= GROUP_MAX_BYTES)) throw new Error("a group of another length");
 }
 
 function chunkOf(payload: Uint8Array, meta: ColumnMetaData): Uint8Array {
   const from = Number(meta.dictionary_page_offset ?? meta.data_page_offset) - PARQUET_MAGIC.length;
   const to = from + Number(meta.total_compressed_size);
-  if (from < 0 || to > payload.length) throw new Error("a column of another length");
+  if (!(from >= 0 && to <= payload.length)) throw new Error("a column of another length");
   return payload.subarray(from, to);
 }
 

@@ -1,10 +1,14 @@
 /** Lines become columns, and are lines again. */
 import * as fc from "fast-check";
+import type { ColumnMetaData, RowGroup } from "hyparquet";
 import { ByteWriter } from "hyparquet-writer";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../../../src/base/bytes.ts";
 import { encoderOf } from "../../../../src/formats/object/encoders.ts";
 import { readRuns } from "../../../../src/formats/object/parquet/pages.ts";
+import { decodeGroup } from "../../../../src/formats/object/parquet/read-group.ts";
+import { GROUP_HEAD_BYTES, readHead, readTable } from "../../../../src/formats/object/parquet/table.ts";
 import { NDJSON } from "../../../../src/formats/output/format.ts";
 import { recordLine } from "../../../../src/formats/record/encode.ts";
 import {
@@ -261,6 +265,29 @@ it("no line is ever another one: what is changed in a file is noticed, or change
   );
   await fc.assert(property, { numRuns: 400 });
   for (let end = 0; end < file.length; end += 97) await expect(linesIn(file.slice(0, end))).rejects.toThrow();
+});
+
+describe("a group that is not ours", () => {
+  const whole = encoderOf(PARQUET).finish(encodeUtf8(lineOf(traceRecord()).repeat(20)));
+  const payloadAt = GROUP_HEAD_BYTES + readHead(whole).tableBytes;
+  const absent = undefined as unknown as bigint;
+
+  it.each<[what: string, change: (group: RowGroup, column: ColumnMetaData) => void, message: RegExp]>([
+    ["more records than lines", (group) => Object.assign(group, { num_rows: 2n ** 31n }), /more records/],
+    ["no number of records", (group) => Object.assign(group, { num_rows: absent }), /more records/],
+    ["more values than records", (_, column) => Object.assign(column, { num_values: 2n ** 31n }), /more values/],
+    ["no number of values", (_, column) => Object.assign(column, { num_values: absent }), /more values/],
+    ["pages of any size", (_, column) => Object.assign(column, { total_uncompressed_size: 2n ** 40n }), /length/],
+    ["pages of no size", (_, column) => Object.assign(column, { total_uncompressed_size: absent }), /length/],
+    ["pages that are larger", (_, column) => Object.assign(column, { total_uncompressed_size: 9n }), /length/],
+    ["pages behind its end", (_, column) => Object.assign(column, { total_compressed_size: 2n ** 31n }), /length/],
+    ["a column twice", (group) => Object.assign(group, { columns: [...group.columns, group.columns[0]] }), /twice/],
+  ])("is refused where it has %s", (_what, change, message) => {
+    const table = readTable(whole.subarray(GROUP_HEAD_BYTES, payloadAt));
+    const group = table.group as RowGroup;
+    change(group, group.columns[0]?.meta_data as ColumnMetaData);
+    expect(() => [...decodeGroup(table, whole.subarray(payloadAt))]).toThrow(message);
+  });
 });
 
 describe("small numbers", () => {

@@ -133,7 +133,7 @@ describe("an object of rows, with extra fields", () => {
   });
 });
 
-/** Groups are stored: this one is to be read for ever. */
+/** Groups are stored: later code reads this one too. */
 const STORED = [
   "TFNHMuMAAACtAAAAhwAAAJ/X7RY/AAAAKwAAABUEGTxIBnJlY29yZBUEABUMJQAYClNjcmlwdE5hbWVsHAAAABUEJQAYCUNQVVRp",
   "bWVNcwAWCBkcGSwmCBwVDBkVABkYClNjcmlwdE5hbWUVBBYIFlQWciYIPDYAKALDvBgBYQAZHBUGFQAVAgAAACZ6HBUEGRUAGRgJ",
