@@ -1,6 +1,6 @@
-/** Parquet objects as logs make them, read by another implementation than ours. */
+/** Parquet objects as logs make them, read by a library: not by what reads them in the service. */
 import { gunzipSync } from "node:zlib";
-import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
+import { type FileMetaData, type MetadataOptions, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { concat, encodeUtf8 } from "../../src/base/bytes.ts";
 import type { Encoder } from "../../src/formats/object/encoder.ts";
 import { encoderOf } from "../../src/formats/object/encoders.ts";
@@ -32,8 +32,8 @@ export async function linesIn(file: Uint8Array, step = 65_536): Promise<string> 
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(concat(parts));
 }
 
-export function metadataOf(file: Uint8Array): FileMetaData {
-  return parquetMetadata(file.slice().buffer as ArrayBuffer);
+export function metadataOf(file: Uint8Array, parsers: MetadataOptions["parsers"] = {}): FileMetaData {
+  return parquetMetadata(file, { parsers });
 }
 
 /** Columns of JSON that are declared as text. */

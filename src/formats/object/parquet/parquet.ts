@@ -12,14 +12,17 @@ import { FragmentBuilder } from "../fragment.ts";
 import { contentOf, joinContents } from "../gzip.ts";
 import { type Column, columnsOf } from "./columns.ts";
 import { FOOTER_END_BYTES, footer, PARQUET_MAGIC, type Placed } from "./footer.ts";
-import { decodeGroup, encodeGroup, GROUP_MAX_BYTES } from "./group.ts";
-import { GROUP_HEAD_BYTES, GROUP_MAGIC, readHead, readTable } from "./table.ts";
+import { encodeGroup } from "./group.ts";
+import { decodeGroup, GROUP_MAX_BYTES } from "./read-group.ts";
+import { GROUP_HEAD_BYTES, GROUP_MAGIC, namesIn, readHead, readTable } from "./table.ts";
 
 /**
  * Parquet: typed columns, of which a reader takes those that it needs. A finished fragment is a row
  * group behind a table of what is in it (table.ts), so an object is its fragments as they are and a
- * footer made of their tables. What waits raw, and what an object is decoded to, are the lines that
- * a job of NDJSON with the same fields and rows ships: docs/objects.md.
+ * footer made of their tables. hyparquet-writer writes pages and footers; ours is that groups are
+ * finished one by one, and read from the beginning without a footer. What waits raw, and what an
+ * object is decoded to, are the lines that a job of NDJSON with the same fields and rows ships:
+ * docs/objects.md.
  */
 export const parquet: EncoderKind = {
   types: ["parquet"],
@@ -84,7 +87,7 @@ class Parquet extends InvocationRenderer implements Encoder {
   }
 
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer> {
-    return encodeGroup(raw, this.#columns, this.hasRows);
+    return encodeGroup(raw, this.#columns);
   }
 
   assemble(): Assembly {
@@ -175,12 +178,13 @@ class ParquetFile implements Assembly {
 
   #endTable(): void {
     const begun = concat(this.#begun);
-    const { tableBytes, payloadBytes } = readHead(begun);
-    const table = readTable(begun.subarray(GROUP_HEAD_BYTES));
-    const isOfFile =
-      table.columns.length === this.#columns.length && table.columns.every(({ id }, i) => this.#columns[i]?.id === id);
-    if (!isOfFile) throw new Error("a row group has other columns than its file");
-    this.#groups.push({ at: this.#at - begun.length, tableBytes, table });
+    const { payloadBytes } = readHead(begun);
+    const { group } = readTable(begun.subarray(GROUP_HEAD_BYTES));
+    if (group !== undefined) {
+      if (namesIn(group).join() !== this.#columns.map(({ name }) => name).join())
+        throw new Error("a row group has other columns than its file");
+      this.#groups.push({ at: this.#at - PARQUET_MAGIC.length, group });
+    }
     this.#left = payloadBytes;
     this.#begun = [];
     this.#begunBytes = 0;

@@ -1,8 +1,14 @@
 /** Lines become columns, and are lines again. */
 import * as fc from "fast-check";
+import type { ColumnMetaData, RowGroup } from "hyparquet";
+import { ByteWriter } from "hyparquet-writer";
+import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../../../src/base/bytes.ts";
 import { encoderOf } from "../../../../src/formats/object/encoders.ts";
-import { readRuns, writeRuns } from "../../../../src/formats/object/parquet/runs.ts";
+import { readRuns } from "../../../../src/formats/object/parquet/pages.ts";
+import { decodeGroup } from "../../../../src/formats/object/parquet/read-group.ts";
+import { GROUP_HEAD_BYTES, readHead, readTable } from "../../../../src/formats/object/parquet/table.ts";
 import { NDJSON } from "../../../../src/formats/output/format.ts";
 import { recordLine } from "../../../../src/formats/record/encode.ts";
 import {
@@ -261,15 +267,49 @@ it("no line is ever another one: what is changed in a file is noticed, or change
   for (let end = 0; end < file.length; end += 97) await expect(linesIn(file.slice(0, end))).rejects.toThrow();
 });
 
-it("runs of small numbers are read as they were written", () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 17 }),
-      fc.array(fc.nat(), { minLength: 1, maxLength: 60 }),
-      (bits, values) => {
-        const small = Uint32Array.from(values, (value) => value % 2 ** bits);
-        expect(readRuns(writeRuns(small, bits), small.length, bits)).toEqual(small);
-      },
-    ),
-  );
+describe("a group that is not ours", () => {
+  const whole = encoderOf(PARQUET).finish(encodeUtf8(lineOf(traceRecord()).repeat(20)));
+  const payloadAt = GROUP_HEAD_BYTES + readHead(whole).tableBytes;
+  const absent = undefined as unknown as bigint;
+
+  it.each<[what: string, change: (group: RowGroup, column: ColumnMetaData) => void, message: RegExp]>([
+    ["more records than lines", (group) => Object.assign(group, { num_rows: 2n ** 31n }), /more records/],
+    ["no number of records", (group) => Object.assign(group, { num_rows: absent }), /more records/],
+    ["more values than records", (_, column) => Object.assign(column, { num_values: 2n ** 31n }), /more values/],
+    ["no number of values", (_, column) => Object.assign(column, { num_values: absent }), /more values/],
+    ["pages of any size", (_, column) => Object.assign(column, { total_uncompressed_size: 2n ** 40n }), /length/],
+    ["pages of no size", (_, column) => Object.assign(column, { total_uncompressed_size: absent }), /length/],
+    ["pages that are larger", (_, column) => Object.assign(column, { total_uncompressed_size: 9n }), /length/],
+    ["pages behind its end", (_, column) => Object.assign(column, { total_compressed_size: 2n ** 31n }), /length/],
+    ["a column twice", (group) => Object.assign(group, { columns: [...group.columns, group.columns[0]] }), /twice/],
+  ])("is refused where it has %s", (_what, change, message) => {
+    const table = readTable(whole.subarray(GROUP_HEAD_BYTES, payloadAt));
+    const group = table.group as RowGroup;
+    change(group, group.columns[0]?.meta_data as ColumnMetaData);
+    expect(() => [...decodeGroup(table, whole.subarray(payloadAt))]).toThrow(message);
+  });
+});
+
+describe("small numbers", () => {
+  it("are read as they were written, in runs of equal ones and others", () => {
+    const runs = fc.array(fc.tuple(fc.nat(), fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }))));
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 24 }), runs, (bits, values) => {
+        const small = values.flatMap(([value, times]) => Array<number>(times).fill(value % 2 ** bits));
+        const writer = new ByteWriter();
+        writeRleBitPackedHybrid(writer, small, bits);
+        expect([...readRuns(writer.getBytes(), small.length, bits)]).toEqual(small);
+      }),
+    );
+  });
+
+  it.each([
+    ["more than there are", [0x80, 0x80, 0x80, 0x80, 0x08, 1]],
+    ["packed, and more than there are", [0x81, 0x80, 0x80, 0x80, 0x08, 1]],
+    ["none", [0, 1, 0, 1]],
+    ["without an end", [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80]],
+    ["fewer than there are", [4, 1]],
+  ])("are not read where a run has %s", (_what, bytes) => {
+    expect(() => readRuns(Uint8Array.from(bytes), 9, 1)).toThrow(/run/);
+  });
 });
