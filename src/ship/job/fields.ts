@@ -110,7 +110,7 @@ export const ZEROES = Object.fromEntries(
   NUMBER_NAMES.filter((name) => !NUMBERS[name].asSent).map((name) => [name, 0]),
 ) as { [name in Exclude<NumberName, SentName>]: 0 };
 
-/** The limits as configurations have them. Those of release 1 are always there; absent: the fallback. */
+/** The limits as configurations have them. The first are always there; absent: the fallback. */
 const FIRST = ["bytes", "records", "intervalMs"] as const;
 type FirstLimit = (typeof FIRST)[number];
 type LimitName = (typeof NUMBERS)[NumberName]["limit"][0];
