@@ -44,14 +44,16 @@ export class Receivers {
    * @param id null: one that no receiver has had. @returns null: there are too many.
    */
   add(id: typeof WEBHOOK | null, draft: ReceiverDraft): AlertCalls | null {
-    if (id === null && this.all().filter((calls) => calls.id !== WEBHOOK).length >= RECEIVERS_MAX) return null;
-    return this.#open(insertReceiver(this.#sql, id, draft, this.#platform.now()));
+    if (id === null && this.list().filter((each) => each.id !== WEBHOOK).length >= RECEIVERS_MAX) return null;
+    const added = insertReceiver(this.#sql, id, draft, this.#platform.now());
+    return this.#receivers.get(added) ?? this.#open(added);
   }
 
   /** Call in a transaction. @returns whether there was one. */
   remove(id: number): boolean {
     const calls = this.#receivers.get(id);
-    this.#receivers.delete(id);
+    // The webhook may be set again while a call is on its way, and its pass goes on.
+    if (id !== WEBHOOK) this.#receivers.delete(id);
     return calls?.remove() ?? false;
   }
 

@@ -158,8 +158,8 @@ export class Watch extends DurableObject<Env> {
       const before = known?.state() ?? null;
       if (before === null && id !== null && id !== WEBHOOK) return "none";
       if ((before?.mark ?? null) !== basedOn) return "changed";
-      known?.put(draft);
-      const calls = known ?? this.#receivers.add(id === null ? null : WEBHOOK, draft);
+      if (before !== null) known?.put(draft);
+      const calls = before === null ? this.#receivers.add(id === null ? null : WEBHOOK, draft) : known;
       if (calls === null) return "full";
       if (moved || before === null || !before.enabled) this.#incidents.untold(calls.id);
       this.#incidents.tell(platform.now());

@@ -180,6 +180,28 @@ describe("an incident", () => {
     ]);
   });
 
+  it("whose call is on its way while the webhook is deleted and set anew is told to the new one once", async () => {
+    await putWebhook();
+    await checkAt(0, [of(1)]);
+    clock.advance(MINUTE_MS);
+    const late = Promise.withResolvers<Response>();
+    post.answers(() => () => late.promise);
+    const alarm = runWatchAlarm();
+    await untilPasses(() => expect(post.calls).toHaveLength(1));
+    await call("DELETE", "/logship/webhook");
+    await putWebhook({ url: "https://other.example.com/" });
+    const next = Promise.withResolvers<Response>();
+    post.answers(() => () => next.promise);
+    const cron = theWatch().check();
+    late.resolve(new Response(null, { status: 204 }));
+    await untilPasses(() => expect(post.calls).toHaveLength(2));
+    expect(await readWebhook()).toMatchObject({ delivered: 0, waiting: 1 });
+    next.resolve(new Response(null, { status: 204 }));
+    await Promise.all([alarm, cron]);
+    expect(await readWebhook()).toMatchObject({ delivered: 1, waiting: 0 });
+    expect(post.calls.map(({ url }) => new URL(url).host)).toEqual(["hooks.example.com", "other.example.com"]);
+  });
+
   it("is told while the configuration is malformed, which may be what it tells; as long as the key is not", async () => {
     const secret = await putWebhook();
     const settings = await runInDurableObject(theWatch(), (watch) => (watch as unknown as { env: object }).env);

@@ -1,6 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import type { ColumnMetaData } from "hyparquet";
 import { parquetHeader } from "hyparquet/src/column.js";
+import { requireLists } from "./thrift.ts";
 
 /**
  * Reads the pages that a group has, and no others. What stands in a store may be anyone's: the
@@ -23,6 +24,7 @@ interface Page {
 function pageAt(chunk: Uint8Array, at: number, most: number): Page {
   const window = Math.min(HEADER_MAX_BYTES, chunk.length - at);
   const reader = { view: new DataView(chunk.buffer, chunk.byteOffset + at, window), offset: 0 };
+  requireLists(chunk.subarray(at, at + window));
   const header = parquetHeader(reader);
   const { repetition_levels_byte_length: repeated = 0, definition_levels_byte_length: defined = 0 } =
     header.data_page_header_v2 ?? {};

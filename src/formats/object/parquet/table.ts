@@ -1,6 +1,8 @@
 import { type FileMetaData, parquetMetadata, type RowGroup } from "hyparquet";
 import { concat } from "../../../base/bytes.ts";
 import { columnOf } from "./columns.ts";
+import { FOOTER_END_BYTES } from "./footer.ts";
+import { requireLists } from "./thrift.ts";
 
 /**
  * What a group is, in front of its bytes: enough to write the end of a file and to read the group,
@@ -65,7 +67,11 @@ const PARSERS = { stringFromBytes: (bytes: Uint8Array) => bytes };
 export function readTable(bytes: Uint8Array): Table {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const number = (place: number): number => view.getUint32(place * 4, true);
-  const { row_groups } = parquetMetadata(bytes.subarray(FIXED_BYTES), { parsers: PARSERS }) as FileMetaData;
+  const end = bytes.subarray(FIXED_BYTES);
+  const endBytes = view.getUint32(bytes.length - FOOTER_END_BYTES, true);
+  if (endBytes !== end.length - FOOTER_END_BYTES || requireLists(end) !== endBytes)
+    throw new Error("a table of another length");
+  const { row_groups } = parquetMetadata(end, { parsers: PARSERS }) as FileMetaData;
   if (row_groups.length > 1) throw new Error("a table of several groups");
   const [group] = row_groups;
   if (group !== undefined && namesIn(group).some((name) => columnOf(name) === undefined))

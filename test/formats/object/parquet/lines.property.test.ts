@@ -4,7 +4,7 @@ import type { ColumnMetaData, RowGroup } from "hyparquet";
 import { ByteWriter } from "hyparquet-writer";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../../../src/base/bytes.ts";
+import { concat, encodeUtf8 } from "../../../../src/base/bytes.ts";
 import { encoderOf } from "../../../../src/formats/object/encoders.ts";
 import { readRuns } from "../../../../src/formats/object/parquet/pages.ts";
 import { decodeGroup } from "../../../../src/formats/object/parquet/read-group.ts";
@@ -287,6 +287,27 @@ describe("a group that is not ours", () => {
     const group = table.group as RowGroup;
     change(group, group.columns[0]?.meta_data as ColumnMetaData);
     expect(() => [...decodeGroup(table, whole.subarray(payloadAt))]).toThrow(message);
+  });
+
+  // A list of lists of lists, each with room for thirty million.
+  const lists = Uint8Array.from([0x29, ...Array.from({ length: 30 }, () => [0xf9, 0x80, 0x87, 0xa7, 0x0e]).flat()]);
+
+  it("is refused where its table has more elements than bytes", () => {
+    const end = concat([lists, new Uint8Array(Uint32Array.of(lists.length).buffer), encodeUtf8("PAR1")]);
+    expect(() => readTable(concat([new Uint8Array(16), end]))).toThrow(/structure/);
+  });
+
+  it("is refused where a page has more elements than bytes", () => {
+    const payload = whole.slice(payloadAt);
+    payload.set(lists);
+    const table = readTable(whole.subarray(GROUP_HEAD_BYTES, payloadAt));
+    expect(() => [...decodeGroup(table, payload)]).toThrow(/structure/);
+  });
+
+  it("is refused where its table is longer than what it says", () => {
+    const end = concat([whole.subarray(GROUP_HEAD_BYTES, GROUP_HEAD_BYTES + 16), new Uint8Array(1)]);
+    const table = concat([end, whole.subarray(GROUP_HEAD_BYTES + 16, payloadAt)]);
+    expect(() => readTable(table)).toThrow(/table/);
   });
 });
 

@@ -97,7 +97,7 @@ export const Settings: FC<{
           name="rotate"
           label="Create a new secret"
           checked={form?.has("rotate") ?? false}
-          hint="ShownFinding once. For a day, calls are signed with both secrets."
+          hint="Shown once. For a day, calls are signed with both secrets."
         />
       )}
     </>
