@@ -412,7 +412,7 @@ const leftOut = (pages: readonly SearchAnswer[]): { what: string; why: string }[
 describe("a search in the midst of a service at work", () => {
   it.each(COURSES)("finds what a slow one finds, and names what it does not search: course %i", async (seed) => {
     const { hits, pages } = await course(seed, async (course) => {
-      for (let steps = 0; steps < 25; steps++) {
+      for (let steps = 0; steps < 15; steps++) {
         await course.happens();
         if (course.random.chance(0.2)) await course.compare(false);
       }
