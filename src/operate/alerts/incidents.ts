@@ -113,17 +113,19 @@ export function advance(before: readonly Tracked[], check: Check, newId: () => s
  */
 export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | null {
   const times = tracked
-    .filter(({ openedMs, well }) => openedMs === null && well === null)
+    .filter(isSuspected)
     .map(({ firstSeenMs }) => firstSeenMs + CONFIRM_MS)
     .filter((ms) => ms > nowMs);
   return times.length === 0 ? null : Math.min(...times);
 }
 
 /** Whether the next check may open an incident. */
-export function isDue(tracked: readonly Tracked[], nowMs: number): boolean {
-  return tracked.some(
-    ({ openedMs, well, firstSeenMs }) => openedMs === null && well === null && nowMs - firstSeenMs >= CONFIRM_MS,
-  );
+export function mayOpen(tracked: readonly Tracked[], nowMs: number): boolean {
+  return tracked.filter(isSuspected).some(({ firstSeenMs }) => nowMs - firstSeenMs >= CONFIRM_MS);
+}
+
+function isSuspected({ openedMs, well }: Tracked): boolean {
+  return openedMs === null && well === null;
 }
 
 export function stateOf({ well, unknown }: Tracked): TrackedState {

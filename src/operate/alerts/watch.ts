@@ -14,7 +14,7 @@ import { findingsOf, isUnknown } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
 import type { TestAnswer } from "./alert-calls.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
-import { advance, type Check, confirmMs, isDue, isIncident, MORE, type Tracked, trackedByKey } from "./incidents.ts";
+import { advance, type Check, confirmMs, isIncident, MORE, mayOpen, type Tracked, trackedByKey } from "./incidents.ts";
 import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
 import { Receivers } from "./receivers.ts";
 import { CHECK_FAILED, checkFailed } from "./watch-findings.ts";
@@ -207,7 +207,7 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * Checks again at what is suspected, and makes the calls that are due. Must not throw: the
+   * Checks again what is suspected, and makes the calls that are due. Must not throw: the
    * platform drops an alarm after six failures.
    */
   override async alarm(): Promise<void> {
@@ -215,7 +215,7 @@ export class Watch extends DurableObject<Env> {
     try {
       const now = platform.now();
       const overdue = this.#checkDueMs(now);
-      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
+      if (mayOpen(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
     } catch (error) {
       failed(error);
     }

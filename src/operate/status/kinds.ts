@@ -1,28 +1,33 @@
+import type { Facts } from "./facts.ts";
+
+type Source = keyof Facts | "none" | "destination" | "reader";
+
 /**
  * The kinds of findings of the rules, in the order in which they are listed, each with the part
- * that tells it: without its answer, it is unknown whether such a problem is over. `facts`: it
- * needs none, or rules.ts knows which. docs/status.md says when each appears and what to do.
+ * of the facts that tells it: without its answer, it is unknown whether such a problem is over.
+ * `reader` and `destination` are of the job that it is about; `none`: it needs no answer, or
+ * rules.ts knows more. docs/status.md says when each appears and what to do.
  */
 export const KIND_SOURCES = {
-  configuration_malformed: "facts",
-  control_silent: "facts",
-  ledger_silent: "facts",
-  replays_silent: "facts",
-  attachments_silent: "facts",
-  no_job_enabled: "ledger",
-  no_events: "ledger",
-  intake_lost: "ledger",
-  queue_old: "ledger",
-  queue_backlog: "ledger",
-  queue_large: "ledger",
-  messages_set_aside: "ledger",
-  ledger_large: "ledger",
-  ledger_busy: "ledger",
-  functions_not_watched: "facts",
-  functions_more: "facts",
-  restored: "ledger",
-  out_of_balance: "ledger",
-  job_unreadable: "facts",
+  configuration_malformed: "none",
+  control_silent: "none",
+  ledger_silent: "none",
+  replays_silent: "none",
+  attachments_silent: "none",
+  no_job_enabled: "account",
+  no_events: "account",
+  intake_lost: "account",
+  queue_old: "account",
+  queue_backlog: "account",
+  queue_large: "account",
+  messages_set_aside: "account",
+  ledger_large: "account",
+  ledger_busy: "account",
+  functions_not_watched: "functions",
+  functions_more: "none",
+  restored: "account",
+  out_of_balance: "account",
+  job_unreadable: "none",
   key_lost: "destination",
   destination_unusable: "destination",
   credentials_expire: "destination",
@@ -36,26 +41,26 @@ export const KIND_SOURCES = {
   disabled_with_pending: "reader",
   draining: "reader",
   draining_stuck: "reader",
-  log_silent: "facts",
+  log_silent: "none",
   unread: "reader",
   unmade: "reader",
   log_large: "reader",
   objects_set_aside: "reader",
   many_scripts: "reader",
-  extra_field_off: "facts",
+  extra_field_off: "none",
   canary_failed: "reader",
   canary_missing: "reader",
   canary_damaged: "reader",
   canary_unreadable: "reader",
   manifest_failing: "reader",
-  replay_waiting: "facts",
+  replay_waiting: "replays",
   function_off: "functions",
   function_quiet: "functions",
   function_never_seen: "functions",
-  function_failing: "functions",
-  attachment_undone: "functions",
-  attachment_unknown: "functions",
-} as const satisfies Readonly<Record<string, "facts" | "ledger" | "destination" | "reader" | "functions">>;
+  function_failing: "failing",
+  attachment_undone: "attachments",
+  attachment_unknown: "attachments",
+} as const satisfies Readonly<Record<string, Source>>;
 
 export type Kind = keyof typeof KIND_SOURCES;
 

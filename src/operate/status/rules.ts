@@ -9,8 +9,6 @@ import { jobFindings } from "./job-rules.ts";
 import { KIND_SOURCES, KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
 
-export { KINDS, type Kind } from "./kinds.ts";
-
 /**
  * All findings, errors first, then by subject and kind. Pure: the same facts give the same
  * findings.
@@ -43,7 +41,7 @@ function replayFindings({ replays, jobs }: Facts): Found[] {
       waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0),
       "objects",
     ),
-    summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting.map(({ error }) => error)[0]}.`,
+    summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting[0]?.error}.`,
     advice:
       "The job's page of replays has the details. A replay is retried automatically; fix the named cause, or cancel the replay.",
   }));
@@ -77,39 +75,32 @@ export function isUnknown(facts: Facts, subject: Subject, kind: string, rerun?: 
   const of = kind as Kind;
   const key = keyOf({ kind, subject, ...(rerun !== undefined && { rerun }) });
   if (findingsOf(facts).some((found) => keyOf(found) === key)) return false;
+  const source = KIND_SOURCES[of];
+  if (source in facts && facts[source as keyof Facts] === NO_ANSWER) return true;
   switch (subject.type) {
     case "account":
-      if (of === "functions_not_watched") return facts.functions === NO_ANSWER;
       if (of === "functions_more")
         return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;
-      if (of === "no_job_enabled") return facts.account === NO_ANSWER || !facts.controlAnswered;
-      if (of === "no_events") return facts.account === NO_ANSWER || !facts.controlAnswered || isSilenceUnknown(facts);
-      return KIND_SOURCES[of] === "ledger" && facts.account === NO_ANSWER;
+      if (of === "no_job_enabled") return !facts.controlAnswered;
+      if (of === "no_events") return !facts.controlAnswered || isSilenceUnknown(facts);
+      return false;
     case "job": {
       if (of === "replay_waiting")
-        return (
-          facts.replays === NO_ANSWER ||
-          facts.jobs.some((each) => each.rerunOf === subject.id && each.status === NO_ANSWER)
-        );
+        return facts.jobs.some((each) => each.rerunOf === subject.id && each.status === NO_ANSWER);
       const job = facts.jobs.find(({ id }) => (rerun === undefined ? id === subject.id : rerunName(id) === rerun));
       return job === undefined ? !facts.controlAnswered : isUnknownOf(job, of, facts);
     }
     case "function":
       if (isUnnamed(facts, subject.name, of)) return true;
-      if (of === "function_failing") return facts.failing === NO_ANSWER;
-      if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === NO_ANSWER;
-      return (
-        facts.functions === NO_ANSWER ||
-        !facts.controlAnswered ||
-        (of !== "function_off" && isQuietUnknown(facts, subject.name))
-      );
+      if (source !== "functions") return false;
+      return !facts.controlAnswered || (of !== "function_off" && isQuietUnknown(facts, subject.name));
   }
 }
 
 function isUnknownOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   const { status, destination } = job;
   if (kind === "job_unreadable") return false;
-  if (job.isUnreadable) return kind !== "replay_waiting";
+  if (job.isUnreadable) return true;
   if (KIND_SOURCES[kind] === "destination") return destination.kind === "unknown";
   if (kind === "nothing_received" && isReceiptUnknown(job, facts)) return true;
   return status === NO_ANSWER && KIND_SOURCES[kind] === "reader";

@@ -216,7 +216,7 @@ class Consumption {
       if (parts.length === 0) continue;
       try {
         const answer = await this.#context.known(shard, parts);
-        if (!Array.isArray(answer)) throw new Error("the answer of the log is no list");
+        if (!Array.isArray(answer)) throw new Error("the log's answer is not a list");
         for (const id of answer) if (typeof id === "string") known.add(id);
       } catch (error) {
         log.warn("it is not known what the log has of messages that come again", { shard, error: errorText(error) });

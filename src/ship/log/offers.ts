@@ -7,8 +7,6 @@ import type { Entry, NewBlock } from "./blocks.ts";
 import { offeredOf } from "./counted.ts";
 import type { JobsCopy, ShardJob } from "./jobs-copy.ts";
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** What was in force when a part was taken in. */
 export interface Offer {
   /** Functions whose logging was off. */
@@ -19,7 +17,7 @@ export interface Offer {
 
 export type Offers = ReadonlyMap<PartHead, Offer>;
 
-/** What was in force when a part was taken in. */
+/** What is in force for a part, by the time of its intake. */
 export function offerOf(
   { takenInMs }: Pick<PartHead, "takenInMs">,
   { jobs, optOuts }: ReturnType<JobsCopy["all"]>,
@@ -30,8 +28,8 @@ export function offerOf(
 
 /**
  * What of an append is kept.
- * @param isWhole all parts of the append are new: what was prepared for them can be taken. @param
- * isKept also   what no job is offered.
+ * @param isWhole all parts of the append are new: what was prepared for them can be used.
+ * @param isKept keep also what no job is offered.
  * @returns null: no job is offered anything, and nothing is kept.
  */
 export function blockOf(
@@ -40,14 +38,16 @@ export function blockOf(
   jobs: readonly ShardJob[],
   { isWhole, isKept }: { isWhole: boolean; isKept: boolean },
 ): NewBlock | null {
-  const heads = [...offers]
-    .filter(([part, { off, jobs }]) => (isKept || jobs.size > 0) && offeredOf(part, off) > 0)
-    .map(([part]) => part);
+  const taken = [...offers]
+    .map(([part, offer]) => ({ part, offer, records: offeredOf(part, offer.off) }))
+    .filter(({ offer, records }) => (isKept || offer.jobs.size > 0) && records > 0)
+    .map((each, place) => ({ ...each, place }));
+  const heads = taken.map(({ part }) => part);
   const parts = heads.map(({ id }) => id);
   const groups: NewBlock["groups"] = [];
   const entries: Entry[] = [];
   for (const job of jobs) {
-    const offered = heads.flatMap((part, place) => (offers.get(part)?.jobs.has(job.id) ? [{ part, place }] : []));
+    const offered = taken.filter(({ offer }) => offer.jobs.has(job.id));
     if (offered.length === 0) continue;
     const ids = offered.map(({ part }) => part.id);
     const stamp = stampOf(job);
@@ -58,7 +58,7 @@ export function blockOf(
       entries.push({ ...share, group: groups.indexOf(group) });
       continue;
     }
-    const received = offered.reduce((sum, { part }) => sum + offeredOf(part, offers.get(part)?.off ?? NONE), 0);
+    const received = offered.reduce((sum, { records }) => sum + records, 0);
     const places = ids.length === parts.length ? {} : { parts: offered.map(({ place }) => place) };
     entries.push({ ...openEntry(job, received), ...places });
   }
@@ -68,7 +68,7 @@ export function blockOf(
       group !== null ? [] : (places?.map((place) => parts[place] as string) ?? parts),
     ),
   );
-  const kept = heads.map((part): [number, number] => [part.takenInMs, offeredOf(part, offers.get(part)?.off ?? NONE)]);
+  const kept = taken.map(({ part, records }): [number, number] => [part.takenInMs, records]);
   return {
     takenMs: Math.min(...heads.map(({ takenInMs }) => takenInMs)),
     ...{ parts, entries, groups },

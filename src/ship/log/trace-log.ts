@@ -109,7 +109,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
-  /** Position of the newest block there ever was; as of the readers, the table decides. */
+  /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
   #underWay = 0;
@@ -152,7 +152,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /**
    * Takes parts, each once, and what jobs are to get of them.
-   * @throws Error by one of the names of append.ts: then nothing was taken, and the caller tries
+   * @throws Error by one of the names of append-types.ts: then nothing was taken, and the caller tries
    *   again.
    */
   async append(append: Append): Promise<Appended> {
@@ -207,11 +207,11 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #blockOf(offers: Offers, append: Append, isWhole: boolean): NewBlock | null {
-    return blockOf(offers, append, this.#jobs.all().jobs, { isWhole, isKept: this.#keep().ms > 0 });
+    return blockOf(offers, append, this.#jobs.all().jobs, { isWhole, isKept: this.#keepPolicy().ms > 0 });
   }
 
   /** How much of what is read stays. While pages are open, they read what is new. */
-  #keep(): Keep {
+  #keepPolicy(): Keep {
     const [keepMs, watchedMs] = [readKeepMs(this.env), this.#isWatched() ? WATCHED_KEEP_MS : 0];
     return { ms: Math.max(keepMs === 0 ? 0 : keepMs + CONFIRM_MS, watchedMs), bytes: this.keptMaxBytes };
   }
@@ -288,7 +288,7 @@ export class TraceLog extends DurableObject<Env> {
    */
   #expire(nowMs: number): number {
     if (this.#blocks.bytes > this.pastMaxBytes) this.#giveUp();
-    const keep = this.#keep();
+    const keep = this.#keepPolicy();
     const endedMs = this.#blocks.expire(this.#cursorOf(), keep, nowMs) ?? 0;
     const { keptSinceMs, newestMs } = this.#keptState();
     // What is not kept at all was taken in by now, or is the newest.
@@ -374,7 +374,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
-    if (!Number.isSafeInteger(cursor)) throw new Error("a reader says no position");
+    if (!Number.isSafeInteger(cursor)) throw new Error("a reader's position is not an integer");
     if (cursor > this.#lastBlock) {
       // What it lost is lost, and no position is given twice.
       this.#wasRestored("shard", job);
@@ -411,7 +411,7 @@ export class TraceLog extends DurableObject<Env> {
    * @param jobs absent: all.
    */
   async drive(jobs?: readonly number[]): Promise<void> {
-    await this.#ready("");
+    await this.#ready();
     await this.#driver.drive(jobs);
     this.#transaction(() => this.#arm(platform.now()));
   }
@@ -491,7 +491,7 @@ export class TraceLog extends DurableObject<Env> {
    * @param state of the caller's configuration.
    * @throws if it has none.
    */
-  async #ready(state: string): Promise<void> {
+  async #ready(state = ""): Promise<void> {
     const own = this.#jobs.state();
     const isNewer = state !== "" && state !== own && (this.#jobs.isLater(state) || !this.#jobs.isOfSameHistory(state));
     const isFirst = this.#joinedMs === Number.NEGATIVE_INFINITY;
@@ -507,13 +507,13 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Asks the control plane what is in force, once at a time. @throws if it does not answer. */
   #join(): Promise<void> {
-    this.#joining ??= this.#joined().finally(() => {
+    this.#joining ??= this.#askControl().finally(() => {
       this.#joining = null;
     });
     return this.#joining;
   }
 
-  async #joined(): Promise<void> {
+  async #askControl(): Promise<void> {
     this.#joinedMs = platform.now();
     const own = this.#jobs.state();
     const asked = this.env.CONTROL.getByName("control").join(this.#shard, own) as Promise<unknown>;
@@ -527,7 +527,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Keeps a message from the jobs. Parts of it that are known are left out. */
   async hold(message: HoldMessage): Promise<void> {
-    await this.#ready("");
+    await this.#ready();
     const nowMs = platform.now();
     this.#transaction(() => {
       for (const { id } of message.parts) this.#redeliveries.finished(id);
@@ -565,7 +565,7 @@ export class TraceLog extends DurableObject<Env> {
    * @throws if these are not all parts that are on hold.
    */
   async holdResend(id: number, heads: readonly PartHead[]): Promise<HoldResent | null> {
-    await this.#ready("");
+    await this.#ready();
     const nowMs = platform.now();
     const resent = this.#transaction(() => {
       const parts = this.#hold.partsOf(id);
@@ -845,7 +845,7 @@ function shardOfObject(sql: Sql, name: string | undefined): number {
   const shard = sql.only<number | null>`SELECT shard FROM state`;
   if (shard !== null || name === undefined) return shard ?? 0;
   const own = Number(name.slice(NAME.length));
-  if (!name.startsWith(NAME) || !Number.isInteger(own)) throw new Error("this object is no shard of the log");
+  if (!name.startsWith(NAME) || !Number.isInteger(own)) throw new Error("this object is not a shard of the log");
   sql.run`UPDATE state SET shard = ${own} WHERE id = 1`;
   return own;
 }

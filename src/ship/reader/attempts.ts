@@ -5,7 +5,7 @@ import type { Destination, OpenDestination, Origin, Parsed, WriteOutcome } from 
 import type { Failure, FailureCause } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
-import { afterAnother, type Disposition, disposition, failureWords } from "./disposition.ts";
+import { asMisconfigured, type Disposition, disposition, failureWords } from "./disposition.ts";
 import type { Objects } from "./objects.ts";
 import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./reader-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
@@ -39,13 +39,11 @@ export interface AttemptHost {
  * public for the tests, which break it at every one.
  */
 export class Attempts {
-  readonly ctx: DurableObjectState;
   readonly #host: AttemptHost;
   /** Attempts of one destination version share what they find out while they run. */
   #open: { version: number; destination: OpenDestination } | null = null;
 
-  constructor(ctx: DurableObjectState, host: AttemptHost) {
-    this.ctx = ctx;
+  constructor(host: AttemptHost) {
     this.#host = host;
   }
 
@@ -64,7 +62,7 @@ export class Attempts {
       const opened = target === null ? this.#host.open(job) : this.#host.openElsewhere(job, target);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
       const outcome = await this.put(object, opened.value, job);
-      // Until it is settled its words are there.
+      // Before it is settled: that drops its search terms with its bytes.
       const isSearched = target === null && termsOf(opened.value).isReadable;
       if (outcome.kind === "delivered" && isSearched) await this.#host.keepSketch(object);
       this.settle(object, outcome, job, startedMs);
@@ -189,7 +187,7 @@ export class Attempts {
     if (parts === null) return endOf("superseded", outcome);
     const end = { ...endOf("partly", outcome), delivered: parts.delivered };
     if (error === null || delay === null || delay.do === "set_aside") return end;
-    const words = failureWords(error, delay.do, job.rerunOf !== undefined);
+    const words = failureWords(error.words, delay.do, job.rerunOf !== undefined);
     for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, false);
     const failures = objects.countFailing(state.requireRow().failures + 1);
     state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
@@ -237,25 +235,25 @@ export class Attempts {
     const then = disposition(error, object.attempts + 1, platform.random());
     const isAgain = then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
     const counts = isAgain
-      ? objects.markFailed(object, failureWords(error, "retry"), now + then.delayMs, mayBeThere)
-      : objects.markSetAside(object, failureWords({ words: `${host}: ${error.words}` }, "set_aside"), now, mayBeThere);
+      ? objects.markFailed(object, failureWords(error.words, "retry"), now + then.delayMs, mayBeThere)
+      : objects.markSetAside(object, failureWords(`${host}: ${error.words}`, "set_aside"), now, mayBeThere);
     return endOf(counts ? (isAgain ? "retry" : "set_aside") : "superseded", { kind: "failed", error });
   }
 
   #fail(object: ObjectRow, failure: Failure, mayBeThere: boolean, now: number): UploadEnd {
     const { state, objects } = this.#host;
-    const error = state.wasSetAsideLast() ? afterAnother(failure) : failure;
+    const error = state.wasSetAsideLast() ? asMisconfigured(failure) : failure;
     const random = platform.random();
     const forObject = disposition(error, object.attempts + 1, platform.random());
-    const words = failureWords(error, forObject.do, state.requireJob().rerunOf !== undefined);
+    const words = failureWords(error.words, forObject.do, state.requireJob().rerunOf !== undefined);
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
     if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now, mayBeThere));
     if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
-    // One object that keeps failing alone is no outage: the others do not wait for it.
+    // One object that keeps failing alone is not an outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
-    const forLog = disposition(error, failures, random);
-    const resumeMs = forLog.do === "set_aside" ? now : now + forLog.delayMs;
-    state.failed(words, resumeMs, now, failures, forLog.do === "park");
+    const forUploads = disposition(error, failures, random);
+    const resumeMs = forUploads.do === "set_aside" ? now : now + forUploads.delayMs;
+    state.failed(words, resumeMs, now, failures, forUploads.do === "park");
     return ended(true);
   }
 }

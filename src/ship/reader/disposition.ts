@@ -31,13 +31,13 @@ export function disposition(error: FailureKind, attempt: number, random: number)
  * since: a store that refuses one object after another for itself has a fault of its own, which
  * parks. Objects that are wrong themselves follow one by one, each after one that is delivered.
  */
-export function afterAnother(error: Failure): Failure {
+export function asMisconfigured(error: Failure): Failure {
   if (error.kind !== "refused") return error;
   return { kind: "misconfigured", words: `${error.words} to one object after another`, cause: error.cause };
 }
 
 /** How a failing job says what is wrong. */
-export function failureWords({ words }: Pick<FailureKind, "words">, what: Disposition["do"], isRerun = false): string {
+export function failureWords(words: string, what: Disposition["do"], isRerun = false): string {
   switch (what) {
     case "retry":
       return `upload failed: ${words}; it is being tried again`;

@@ -130,7 +130,7 @@ export class JobReader extends DurableObject<Env> {
       // The first one writes the manifests of all: it follows the job for good.
       holds: () => this.#holds() || this.#state.row()?.node === 0,
     });
-    this.attempts = new Attempts(ctx, {
+    this.attempts = new Attempts({
       open,
       openElsewhere: (job, target) => elsewhereOf(job, target, this.env),
       state: this.#state,

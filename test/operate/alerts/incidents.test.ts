@@ -5,8 +5,8 @@ import {
   CONFIRM_MS,
   confirmMs,
   INCIDENTS_MAX,
-  isDue,
   MORE,
+  mayOpen,
   type Tracked,
 } from "../../../src/operate/alerts/incidents.ts";
 import type { Finding } from "../../../src/operate/status/finding.ts";
@@ -100,7 +100,7 @@ describe("what is suspected", () => {
   it("is looked at again after a minute, and not for ever", () => {
     const { tracked } = told("0+");
     expect(confirmMs(tracked, NOON)).toBe(NOON + CONFIRM_MS);
-    expect([isDue(tracked, NOON + CONFIRM_MS - 1), isDue(tracked, NOON + CONFIRM_MS)]).toEqual([false, true]);
+    expect([mayOpen(tracked, NOON + CONFIRM_MS - 1), mayOpen(tracked, NOON + CONFIRM_MS)]).toEqual([false, true]);
     expect(confirmMs(tracked, NOON + CONFIRM_MS)).toBeNull();
     expect(confirmMs(told("0+ 1+").tracked, NOON)).toBeNull();
     expect(confirmMs(told("0+ 1-").tracked, NOON)).toBeNull();

@@ -10,7 +10,8 @@ import type {
 } from "../../../src/operate/status/facts.ts";
 import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/finding-text.ts";
-import { findingsOf, isUnknown, KINDS } from "../../../src/operate/status/rules.ts";
+import { KINDS } from "../../../src/operate/status/kinds.ts";
+import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
 import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/statuses.ts";

@@ -85,7 +85,7 @@ describe("the delay after a failed upload", () => {
     );
     fc.assert(
       fc.property(fc.oneof(later, parked), attempt, (error, failures) => {
-        expect(failureWords(error, disposition(error, failures, 0).do)).toContain(error.words);
+        expect(failureWords(error.words, disposition(error, failures, 0).do)).toContain(error.words);
       }),
     );
   });
