@@ -1,6 +1,4 @@
-import type { Facts } from "./facts.ts";
-
-type Source = keyof Facts | "none" | "destination" | "reader";
+type Source = "account" | "functions" | "failing" | "replays" | "attachments" | "destination" | "reader" | "none";
 
 /**
  * The kinds of findings of the rules, in the order in which they are listed, each with the part

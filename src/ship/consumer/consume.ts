@@ -4,7 +4,7 @@ import { type Loaded, load } from "../../formats/queue/load-records.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../../formats/queue/retries.ts";
 import { rulesOf } from "../job/build.ts";
 import type { JobsSnapshot } from "../job/config.ts";
-import type { QueueState as Queue } from "../log/append-types.ts";
+import type { QueueState } from "../log/append-types.ts";
 import type { Noted } from "../log/redeliveries.ts";
 import { putAside } from "../set-aside/put-aside.ts";
 import { appendGroup } from "./append-group.ts";
@@ -22,7 +22,7 @@ interface Totals {
 }
 
 /** What the queue says with a batch. */
-interface QueueState extends Queue {
+interface BatchQueue extends QueueState {
   name: string;
 }
 
@@ -90,7 +90,7 @@ function queueOf(
   { queue, metadata }: MessageBatch<unknown>,
   deliveries: readonly Delivery[],
   nowMs: number,
-): QueueState {
+): BatchQueue {
   const metrics: MessageBatchMetrics | undefined = metadata?.metrics;
   return {
     name: queue,
@@ -131,7 +131,7 @@ const UNKNOWN: JobsSnapshot = { state: "", jobs: [], optOuts: [], shards: [] };
 
 /** The work on one batch. */
 class Consumption {
-  readonly #queue: QueueState;
+  readonly #queue: BatchQueue;
   readonly #inFlight: InFlight;
   readonly #context: ConsumerContext;
   readonly #calls: Calls;
@@ -147,7 +147,7 @@ class Consumption {
    * @param inFlight loses messages that are set aside.
    * @param calls those that `context` has made and may still make.
    */
-  constructor(queue: QueueState, inFlight: InFlight, context: ConsumerContext, calls: Calls, totals: Totals) {
+  constructor(queue: BatchQueue, inFlight: InFlight, context: ConsumerContext, calls: Calls, totals: Totals) {
     this.#queue = queue;
     this.#inFlight = inFlight;
     this.#context = context;

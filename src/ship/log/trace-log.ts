@@ -152,8 +152,8 @@ export class TraceLog extends DurableObject<Env> {
 
   /**
    * Takes parts, each once, and what jobs are to get of them.
-   * @throws Error by one of the names of append-types.ts: then nothing was taken, and the caller tries
-   *   again.
+   * @throws Error by one of the names of append-types.ts: then nothing was taken, and the caller
+   *   tries again.
    */
   async append(append: Append): Promise<Appended> {
     if (append.v > APPEND_FORMAT)
