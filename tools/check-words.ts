@@ -5,7 +5,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { ROOT } from "./paths.ts";
 
 const COLUMNS = 100;
@@ -28,6 +28,15 @@ const ALLOWED: readonly { part: string; why: string }[] = [
 
 /** A file of this project. What `npm run` commands write, and files of a user's project, are not. */
 const NAMED = /(?<![\w./<{-])(?:src|test|tools|docs)\/[\w./-]*\w\.(?:tsx?|js|css|md|jsonc)\b/g;
+
+/** The same without its folder, in a page. */
+const NAMED_BARE = /(?<=`)(?:[\w<>*./-]*\/)?([\w-]+\.(?:tsx?|css))(?=`)/g;
+
+const LISTED = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: ROOT,
+  encoding: "utf8",
+}).split("\n");
+const BASENAMES = new Set(LISTED.map((file) => basename(file)));
 
 const COMMENT = /^\s*(?:\/\/|\{?\/\*|\*(?:\s|\/|$))/;
 /** Titles of tests are compared between versions, and samples hold any text: comments only. */
@@ -56,6 +65,8 @@ export function violations(file: string, text: string): string[] {
       for (const [name] of line.matchAll(REPLACED_NAME)) found.push(`${name}: docs/architecture.md has another word`);
     const names = !file.startsWith("examples/") && (isPage || COMMENT.test(line)) ? line.matchAll(NAMED) : [];
     for (const [name] of names) if (!existsSync(join(ROOT, name))) found.push(`there is no ${name}`);
+    const bare = isPage && !file.startsWith("examples/") ? line.matchAll(NAMED_BARE) : [];
+    for (const [, name = ""] of bare) if (!BASENAMES.has(name)) found.push(`there is no ${name}`);
     const isText = isPage ? !isFenced && !/^\s*(?:\||<|```|~~~|!\[)/.test(line) : COMMENT.test(line);
     const columns = [...line].length;
     if (isText && columns > COLUMNS && !UNBREAKABLE.test(line)) found.push(`${columns} columns`);
@@ -64,11 +75,7 @@ export function violations(file: string, text: string): string[] {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
-    cwd: ROOT,
-    encoding: "utf8",
-  });
-  const files = listed.split("\n").filter((file) => CHECKED.test(file) && !EXEMPT.some((each) => each.test(file)));
+  const files = LISTED.filter((file) => CHECKED.test(file) && !EXEMPT.some((each) => each.test(file)));
   const found = files.flatMap((file) =>
     violations(file, readFileSync(join(ROOT, file), "utf8")).map((each) => `${file}:${each}`),
   );

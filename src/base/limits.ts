@@ -335,7 +335,7 @@ export const DEDUP_MS = 15 * 86_400_000;
  * repeat within five days of it may wait in the queue, and then in its dead letter queue, as any
  * message may.
  */
-export const KEYED_MEMORY_MS = 20 * 86_400_000;
+export const DEDUP_KEYED_MS = 20 * 86_400_000;
 
 /** Age, in ms, at which the handler sets a message aside, before the queue drops it at 14 days. */
 export const MESSAGE_MAX_AGE_MS = 10 * 86_400_000;

@@ -1,5 +1,5 @@
 import { concat, fromHex, includesAligned } from "../bytes.ts";
-import { DEDUP_MS, KEYED_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
+import { DEDUP_KEYED_MS, DEDUP_MS, ROW_MAX_BYTES } from "../limits.ts";
 import type { DedupId } from "./dedup-id.ts";
 import { Tables } from "./sql.ts";
 
@@ -119,13 +119,13 @@ export class DedupIndex extends Tables {
 
   /**
    * Deletes ids that no queue delivers any more: of parts that were taken in {@link DEDUP_MS}
-   * before, and keyed ones {@link KEYED_MEMORY_MS} before.
+   * before, and keyed ones {@link DEDUP_KEYED_MS} before.
    * @returns the time from which on all are remembered, in ms since the epoch.
    */
   sweep(nowMs: number): number {
     const minute = minuteOf(nowMs - DEDUP_MS);
     this.sql.run`DELETE FROM taken WHERE slot < ${minute * PARTS}`;
-    this.sql.run`DELETE FROM taken_keyed WHERE taken_ms < ${nowMs - KEYED_MEMORY_MS}`;
+    this.sql.run`DELETE FROM taken_keyed WHERE taken_ms < ${nowMs - DEDUP_KEYED_MS}`;
     return minute * 60_000;
   }
 

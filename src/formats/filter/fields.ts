@@ -7,6 +7,7 @@ import {
   isFieldName,
   isOff,
   type TraceRecord,
+  typeOf,
 } from "../record/fields.ts";
 
 /**
@@ -21,30 +22,6 @@ export interface ResolvedKey {
   readonly path: readonly [AnyField, ...string[]];
   readonly type: KeyType;
 }
-
-/** The types of a record's fields; an object is filtered by what is below it. */
-const TYPES: { readonly [name in AnyField]: KeyType | "object" } = {
-  CPUTimeMs: "int",
-  DispatchNamespace: "string",
-  DurableObjectID: "string",
-  Entrypoint: "string",
-  Event: "object",
-  EventTimestampMs: "int",
-  EventType: "string",
-  Exceptions: "array",
-  ExceptionStacks: "array",
-  ExecutionModel: "string",
-  Logs: "array",
-  Outcome: "string",
-  RequestCF: "object",
-  RequestHeaders: "object",
-  ScriptName: "string",
-  ScriptTags: "array",
-  ScriptVersion: "object",
-  Source: "string",
-  Truncated: "bool",
-  WallTimeMs: "int",
-};
 
 const VERSION_NAMES: readonly (keyof TraceRecord["ScriptVersion"])[] = ["ID", "Message", "Tag"];
 
@@ -75,7 +52,8 @@ export function resolveKey(key: string, extra: readonly ExtraField[] = []): Reso
     return `unknown field ${quote(key)}${hint(nearestKey(key, head, below, extra))}`;
   }
   if (below.includes("")) return `field ${quote(key)} has an empty name in it`;
-  const type = TYPES[head];
+  const field = typeOf(head);
+  const type = field.startsWith("array") ? "array" : (field as KeyType | "object");
   const path = [head, ...below] as const;
   if (head === "Event") {
     if (below.length === 0) return "Event is an object: name what lies below it, as in Event.Request.Method";

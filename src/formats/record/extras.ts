@@ -9,7 +9,7 @@ import {
   STACKS_MAX_UNITS,
 } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
-import { TAKEN_FIELDS, type TakenField } from "./fields.ts";
+import { emptyText, TAKEN_FIELDS, type TakenField } from "./fields.ts";
 import { type Findings, isObject, isRecordForm, type Json, type MappingContext, Reader } from "./record.ts";
 
 /**
@@ -128,25 +128,15 @@ export function vettedExtras(extra: string): string {
   return extrasOf(input, context, "", { faults: [], unknownKeys: new Set() });
 }
 
-/** JSON of the fields that a record lacks. */
-const EMPTY: { readonly [name in TakenField]: string } = {
-  RequestHeaders: "{}",
-  RequestCF: "{}",
-  ExceptionStacks: "[]",
-  DurableObjectID: '""',
-  ExecutionModel: '""',
-  Truncated: "false",
-};
-
 /**
  * The JSON of one field. No name in the values is that of a field, so that one in quotes and with a
  * colon is a field's. @param extra as of {@link extrasOf}.
  */
 export function extraText(extra: string, name: TakenField): string {
-  if (extra === "") return EMPTY[name];
+  if (extra === "") return emptyText(name);
   const key = `"${name}":`;
   const at = extra.indexOf(key);
-  if (at === -1) return EMPTY[name];
+  if (at === -1) return emptyText(name);
   const from = at + key.length;
   for (let next = TAKEN_FIELDS.indexOf(name) + 1; next < TAKEN_FIELDS.length; next++) {
     const end = extra.indexOf(`,"${TAKEN_FIELDS[next]}":`, from);

@@ -112,6 +112,22 @@ export const ROW_DESCRIPTIONS: Readonly<Record<RowField, string>> = {
   Fields: "object; the log line, if its only argument is one JSON object; empty otherwise",
 };
 
+/** The type of a field, as its description begins. */
+export type FieldType = "int" | "bool" | "string" | "object" | "array[object]" | "array[string]";
+
+const DESCRIPTIONS = { ...FIELD_DESCRIPTIONS, ...EXTRA_DESCRIPTIONS, ...ROW_DESCRIPTIONS };
+
+export function typeOf(name: OutputField): FieldType {
+  return DESCRIPTIONS[name].split(";", 1)[0] as FieldType;
+}
+
+/** The JSON of a field that a record has not. */
+export function emptyText(name: OutputField): string {
+  return { int: "0", bool: "false", string: '""', object: "{}", "array[object]": "[]", "array[string]": "[]" }[
+    typeOf(name)
+  ];
+}
+
 const KNOWN: ReadonlySet<string> = new Set(FIELD_NAMES);
 const EXTRA: ReadonlySet<string> = new Set(EXTRA_FIELDS);
 

@@ -40,7 +40,7 @@ function quoted(source: Source): string {
  *
  * The text between the separators is trusted: intake wrote it, and a checksum came with it.
  */
-export class RecordLine implements TraceRecord, ExtraValues {
+export class RecordLine implements TraceRecord, Required<ExtraValues> {
   readonly line: string;
   /** Not in the line. */
   readonly Source: Source;

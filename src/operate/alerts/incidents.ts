@@ -108,7 +108,9 @@ export function advance(before: readonly Tracked[], check: Check, newId: () => s
   return { tracked, opened, over };
 }
 
-/** When the next check could open an incident, in ms since the epoch; null: nothing is suspected. */
+/**
+ * When the next check could open an incident, in ms since the epoch; null: nothing is suspected.
+ */
 export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | null {
   const times = tracked
     .filter(({ openedMs, well }) => openedMs === null && well === null)
@@ -135,8 +137,8 @@ export function overAtMs({ well }: Tracked): number | null {
 }
 
 /**
- * The tracked finding that stands for each of a check's findings, by {@link keyOf}: its own, or that
- * of the rest.
+ * The tracked finding that stands for each of a check's findings, by {@link keyOf}: its own, or
+ * that of the rest.
  */
 export function trackedByKey(findings: readonly Finding[], tracked: readonly Tracked[]): ReadonlyMap<string, Tracked> {
   const own = new Map(tracked.map((each) => [keyOf(each.finding), each]));

@@ -112,8 +112,8 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * From the cron: one check, and the calls that are due. Never throws: a failed check is logged, and
-   * the second in a row is a finding.
+   * From the cron: one check, and the calls that are due. Never throws: a failed check is logged,
+   * and the second in a row is a finding.
    */
   async check(): Promise<void> {
     await this.#check();
@@ -306,8 +306,8 @@ export class Watch extends DurableObject<Env> {
 
   /**
    * When to check although no cron came, in ms since the epoch; null: no webhook is on. Without it,
-   * a missing cron would stop all calls. A new instance does not know its last check, and checks with
-   * the next alarm.
+   * a missing cron would stop all calls. A new instance does not know its last check, and checks
+   * with the next alarm.
    */
   #checkDueMs(nowMs: number): number | null {
     return this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : null;

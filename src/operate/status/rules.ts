@@ -6,7 +6,7 @@ import { type Finding, keyOf, type Subject } from "./finding.ts";
 import { type Found, head } from "./finding-text.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
 import { jobFindings } from "./job-rules.ts";
-import { KINDS, type Kind } from "./kinds.ts";
+import { KIND_SOURCES, KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
 
 export { KINDS, type Kind } from "./kinds.ts";
@@ -69,27 +69,6 @@ function compared(a: Subject, b: Subject): number {
   return 0;
 }
 
-/** Kinds that only the ledger can tell. */
-const OF_LEDGER: ReadonlySet<Kind> = new Set([
-  "no_job_enabled",
-  "no_events",
-  "intake_lost",
-  "queue_old",
-  "queue_backlog",
-  "queue_large",
-  "messages_set_aside",
-  "ledger_large",
-  "ledger_busy",
-  "restored",
-  "out_of_balance",
-]);
-
-/** Kinds of a job that its decrypted destination tells. */
-const OF_DESTINATION: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "credentials_expire"]);
-
-/** Kinds of a job that need no answer of its log. */
-const WITHOUT_LOG: ReadonlySet<Kind> = new Set([...OF_DESTINATION, "log_silent", "replay_waiting"]);
-
 /**
  * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
  * be decrypted. Its absence from the findings then does not mean that it is over.
@@ -105,7 +84,7 @@ export function isUnknown(facts: Facts, subject: Subject, kind: string, rerun?: 
         return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;
       if (of === "no_job_enabled") return facts.account === NO_ANSWER || !facts.controlAnswered;
       if (of === "no_events") return facts.account === NO_ANSWER || !facts.controlAnswered || isSilenceUnknown(facts);
-      return OF_LEDGER.has(of) && facts.account === NO_ANSWER;
+      return KIND_SOURCES[of] === "ledger" && facts.account === NO_ANSWER;
     case "job": {
       if (of === "replay_waiting")
         return (
@@ -131,9 +110,9 @@ function isUnknownOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   const { status, destination } = job;
   if (kind === "job_unreadable") return false;
   if (job.isUnreadable) return kind !== "replay_waiting";
-  if (OF_DESTINATION.has(kind)) return destination.kind === "unknown";
+  if (KIND_SOURCES[kind] === "destination") return destination.kind === "unknown";
   if (kind === "nothing_received" && isReceiptUnknown(job, facts)) return true;
-  return status === NO_ANSWER && !WITHOUT_LOG.has(kind);
+  return status === NO_ANSWER && KIND_SOURCES[kind] === "reader";
 }
 
 /**

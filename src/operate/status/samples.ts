@@ -6,7 +6,8 @@ import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";
 
 /**
- * The counts seen by the last check. One row of some hundred kB at most: there are at most 250 jobs.
+ * The counts seen by the last check. One row of some hundred kB at most: there are at most 250
+ * jobs.
  */
 export const SAMPLES_SQL = `
       CREATE TABLE sample (

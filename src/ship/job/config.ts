@@ -1,5 +1,5 @@
 import type { OutputFormat } from "../../formats/output/format.ts";
-import type { SwitchSettings } from "./fields.ts";
+import type { SwitchSettings, UploadLimits } from "./fields.ts";
 
 /**
  * A span of time in which a job was enabled, in ms since the epoch, widened by
@@ -130,14 +130,6 @@ export function versionIn(state: string): number {
 export function isLost(told: string, own: string): boolean {
   if (told === "" || told === own || told.split(".")[0] !== own.split(".")[0]) return false;
   return versionIn(told) >= versionIn(own);
-}
-
-export interface UploadLimits {
-  /** Before compression. */
-  bytes: number;
-  records: number;
-  /** From the intake of the oldest waiting record to the cut. */
-  intervalMs: number;
 }
 
 /**

@@ -65,7 +65,8 @@ export function switchSettings(body: Switched): SwitchSettings {
 
 /**
  * What cuts an object. 0 and null: the default. `most`: the limit of a destination that bounds it,
- * too.
+ * too. `limit`: its name in {@link UploadLimits}, and how many of its units one of these is.
+ * `asSent`: not a field of the vendor's, so answers have it only where it was sent.
  */
 export const NUMBERS = {
   max_upload_interval_seconds: {
@@ -74,6 +75,8 @@ export const NUMBERS = {
     label: "Max wait (seconds)",
     hint: "From intake to upload. Longer means fewer, larger objects. ",
     most: null,
+    limit: ["intervalMs", 1_000],
+    asSent: false,
   },
   max_upload_records: {
     bounds: UPLOAD_RECORDS,
@@ -81,6 +84,8 @@ export const NUMBERS = {
     label: "Max records per object",
     hint: "",
     most: "records",
+    limit: ["records", 1],
+    asSent: false,
   },
   max_upload_bytes: {
     bounds: UPLOAD_BYTES,
@@ -88,11 +93,47 @@ export const NUMBERS = {
     label: "Max bytes per object",
     hint: "Before compression. ",
     most: "bytes",
+    limit: ["bytes", 1],
+    asSent: false,
   },
 } as const;
 
 export type NumberName = keyof typeof NUMBERS;
 export const NUMBER_NAMES = Object.keys(NUMBERS) as NumberName[];
+
+/** Those that answers have only where they were sent; of the others, 0. */
+type SentName = { [name in NumberName]: (typeof NUMBERS)[name]["asSent"] extends true ? name : never }[NumberName];
+export const AS_SENT = Object.fromEntries(
+  [...SWITCH_NAMES, ...NUMBER_NAMES.filter((name) => NUMBERS[name].asSent)].map((name) => [name, true]),
+) as { [name in SwitchName | SentName]: true };
+export const ZEROES = Object.fromEntries(
+  NUMBER_NAMES.filter((name) => !NUMBERS[name].asSent).map((name) => [name, 0]),
+) as { [name in Exclude<NumberName, SentName>]: 0 };
+
+/** The limits as configurations have them. The first are always there; absent: the fallback. */
+const FIRST = ["bytes", "records", "intervalMs"] as const;
+type FirstLimit = (typeof FIRST)[number];
+type LimitName = (typeof NUMBERS)[NumberName]["limit"][0];
+export type UploadLimits = { [name in FirstLimit]: number } & { [name in Exclude<LimitName, FirstLimit>]?: number };
+
+export const LIMIT_SETTINGS = z.looseObject(
+  Object.fromEntries(
+    NUMBER_NAMES.map((name) => {
+      const [limit] = NUMBERS[name].limit;
+      const value = z.int().min(1);
+      return [limit, FIRST.some((first) => first === limit) ? value : value.exactOptional()];
+    }),
+  ),
+) as unknown as z.ZodType<UploadLimits>;
+
+export function limitSettings(body: { readonly [name in NumberName]?: number | null | undefined }): UploadLimits {
+  const settings = NUMBER_NAMES.flatMap((name) => {
+    const { limit, bounds, asSent } = NUMBERS[name];
+    // One of later releases is in a configuration only where it is set.
+    return asSent && !body[name] ? [] : [[limit[0], (body[name] || bounds.fallback) * limit[1]]];
+  });
+  return Object.fromEntries(settings) as UploadLimits;
+}
 
 /** Options that are texts, in the order in which they stand in an object. `of`: of the format. */
 export const TEXTS = {

@@ -1,11 +1,19 @@
 import type { Fault } from "../../base/errors.ts";
-import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../base/limits.ts";
 import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
 import { type OutputFormat, unplain } from "../../formats/output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
 import type { Terms } from "../destinations/destination.ts";
-import type { JobConfig, UploadLimits } from "./config.ts";
-import { optionOf, SWITCH_NAMES, SWITCHES, type SwitchName, type SwitchSettings, switchSettings } from "./fields.ts";
+import type { JobConfig } from "./config.ts";
+import {
+  limitSettings,
+  optionOf,
+  SWITCH_NAMES,
+  SWITCHES,
+  type SwitchName,
+  type SwitchSettings,
+  switchSettings,
+  type UploadLimits,
+} from "./fields.ts";
 import type { JobBody } from "./job-schema.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 
@@ -32,12 +40,7 @@ type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
 export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<JobMeaning> {
   const shipping = readShipping(body, extra);
   if (!shipping.ok) return shipping;
-  const limits = {
-    bytes: body.max_upload_bytes || UPLOAD_BYTES.fallback,
-    records: body.max_upload_records || UPLOAD_RECORDS.fallback,
-    intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
-  };
-  return { ok: true, value: { ...shipping.value, limits, ...switchSettings(body) } };
+  return { ok: true, value: { ...shipping.value, limits: limitSettings(body), ...switchSettings(body) } };
 }
 
 /**

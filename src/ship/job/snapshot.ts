@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../formats/record/fields.ts";
 import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
-import { SWITCH_SETTINGS } from "./fields.ts";
+import { LIMIT_SETTINGS, SWITCH_SETTINGS } from "./fields.ts";
 
 /**
  * Job configurations from durable objects are validated before use: these may run an older version
@@ -50,7 +50,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
     truncate: z.literal(false).exactOptional(),
     rows: z.literal("log").exactOptional(),
   }),
-  limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
+  limits: LIMIT_SETTINGS,
   destination: z.string(),
   ...SWITCH_SETTINGS,
   path: z.string(),

@@ -1,4 +1,6 @@
-/** What an append brings to jobs: which parts each is offered, and the block that keeps them. Pure. */
+/**
+ * What an append brings to jobs: which parts each is offered, and the block that keeps them. Pure.
+ */
 import { type JobConfig, stampOf, wasIn } from "../job/config.ts";
 import type { Append, LoggedMessage, PartHead } from "./append-types.ts";
 import type { Entry, NewBlock } from "./blocks.ts";
@@ -28,8 +30,8 @@ export function offerOf(
 
 /**
  * What of an append is kept.
- * @param isWhole all parts of the append are new: what was prepared for them can be taken. @param isKept also
- *   what no job is offered.
+ * @param isWhole all parts of the append are new: what was prepared for them can be taken. @param
+ * isKept also   what no job is offered.
  * @returns null: no job is offered anything, and nothing is kept.
  */
 export function blockOf(

@@ -4,6 +4,7 @@ import type { Config } from "../../config.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../../ship/destinations/parse.ts";
+import { ZEROES } from "../../ship/job/fields.ts";
 import { datasetBelow } from "../../ship/job/job-schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
@@ -32,7 +33,7 @@ const SEALED =
 /** What an answer says of fields that were never sent; of the others it says nothing. */
 const NOT_SENT = {
   ...{ name: null, filter: null, frequency: null, logpull_options: null },
-  ...{ max_upload_bytes: 0, max_upload_records: 0, max_upload_interval_seconds: 0 },
+  ...ZEROES,
 };
 
 /**

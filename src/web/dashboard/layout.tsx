@@ -1,8 +1,8 @@
 import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import { type ScriptName, STYLE, scriptPath } from "./assets.ts";
-import { type Entry, NAVIGATION } from "./navigation.ts";
-import type { Section, View } from "./page.ts";
+import { type Entry, FIND_ICON, NAVIGATION, type Section } from "./navigation.ts";
+import type { View } from "./page.ts";
 import { visible } from "./parts/foreign.tsx";
 import { Button, Form, may } from "./parts/form.tsx";
 import type { Viewer } from "./session.ts";
@@ -70,24 +70,9 @@ const MARK =
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK)}`;
 
 /** Paths of 16 by 16, drawn as lines. */
-const ICONS: Readonly<Record<Section | "find", string>> = {
-  overview: "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z",
-  search: "M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2zM11 11l3.5 3.5",
-  live: "M1 8h3l2-5 4 10 2-5h3",
-  functions: "M6 2c-2 0-2 1-2 3s0 3-2 3c2 0 2 1 2 3s0 3 2 3M10 2c2 0 2 1 2 3s0 3 2 3c-2 0-2 1-2 3s0 3-2 3",
-  jobs: "M2 4h6M2 8h11M2 12h6M10 4.5 13.5 8 10 11.5",
-  status: "M8 1.5 13.5 4v4c0 3.5-2.5 5.5-5.5 6.5C5 13.5 2.5 11.5 2.5 8V4zM5.5 8l2 2 3-3.5",
-  "set-aside": "M2 9l2-6h8l2 6v4H2zM2 9h3.5l1 2h3l1-2H14",
-  attach: "M6 2v3M10 2v3M4 5h8v3a4 4 0 0 1-8 0zM8 12v3",
-  cost: "M8 1.5v13M11.5 4.5C11 3 5 2.5 5 5.5c0 3.5 6.5 1.5 6.5 5 0 3-6.5 2.5-7 .5",
-  access: "M5.5 7a3 3 0 1 1 2.5 3L7 11v1.5H5.5V14H2v-2.5z",
-  api: "M5 4 1.5 8 5 12M11 4l3.5 4L11 12",
-  find: "M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2zM11 11l3.5 3.5",
-};
-
-const Icon: FC<{ of: keyof typeof ICONS }> = ({ of }) => (
+const Icon: FC<{ path: string }> = ({ path }) => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-    <path d={ICONS[of]} />
+    <path d={path} />
   </svg>
 );
 
@@ -107,7 +92,7 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
     {/* A popover on a narrow screen, and simply there on a wide one. */}
     <nav class="side" id="side" popover="auto" aria-label="Main">
       <a class="find" href="/find" data-find aria-current={section === "find" ? "page" : undefined}>
-        <Icon of="find" /> Find <kbd>/</kbd>
+        <Icon path={FIND_ICON} /> Find <kbd>/</kbd>
       </a>
       {NAVIGATION.map(({ title, entries }) => (
         <>
@@ -137,7 +122,7 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
 );
 
 const NavigationEntry: FC<Entry & { viewer: Viewer; isHere: boolean }> = ({
-  section,
+  icon,
   href,
   label,
   needs,
@@ -147,7 +132,7 @@ const NavigationEntry: FC<Entry & { viewer: Viewer; isHere: boolean }> = ({
   if (needs !== null && !may(viewer, needs)) {
     return (
       <span class="closed" title={`needs the permission ${needs}`}>
-        <Icon of={section} />
+        <Icon path={icon} />
         {label}
         <span class="unseen"> (needs the permission {needs})</span>
       </span>
@@ -155,7 +140,7 @@ const NavigationEntry: FC<Entry & { viewer: Viewer; isHere: boolean }> = ({
   }
   return (
     <a href={href} aria-current={isHere ? "page" : undefined}>
-      <Icon of={section} />
+      <Icon path={icon} />
       {label}
     </a>
   );

@@ -4,6 +4,7 @@ import type { Config } from "../../config.ts";
 import type { Permission } from "../../state/access/roles.ts";
 import type { ScriptName } from "./assets.ts";
 import type { InnerApi } from "./inner-api.ts";
+import type { Section } from "./navigation.ts";
 import type { Viewer } from "./session.ts";
 
 /**
@@ -56,21 +57,6 @@ export interface View {
   /** The breadcrumb above the title. */
   trail?: readonly { href: string; label: string }[];
 }
-
-/** The entries of the navigation. */
-export type Section =
-  | "overview"
-  | "search"
-  | "live"
-  | "functions"
-  | "jobs"
-  | "status"
-  | "set-aside"
-  | "attach"
-  | "cost"
-  | "access"
-  | "api"
-  | "find";
 
 /** A view, or a redirect, file or the like. */
 export type PageAnswer = View | Response;

@@ -16,8 +16,8 @@ import { finding } from "../status/findings.ts";
 const MINUTE_MS = 60_000;
 
 /**
- * Applies checks in order: the minute of each, and whether it finds what is looked for: `+` yes, `-`
- * no, `?` unknown. @returns the calls, as `minute opened` and `minute over since minute`.
+ * Applies checks in order: the minute of each, and whether it finds what is looked for: `+` yes,
+ * `-` no, `?` unknown. @returns the calls, as `minute opened` and `minute over since minute`.
  */
 function told(checks: string, of: Finding = finding({ sinceMs: null })): { said: string[]; tracked: Tracked[] } {
   let tracked: readonly Tracked[] = [];

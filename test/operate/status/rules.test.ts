@@ -665,6 +665,7 @@ describe("what is not told", () => {
     ["but what was named since, is", unnamed(ago(HOUR + 1)), shop, "function_quiet", false],
     ["of one too many to be named", facts({ attachments: undone(NAMED_MAX + 1) }), last, "attachment_undone", true],
     ["but not of one that is well", facts({ attachments: undone(NAMED_MAX) }), last, "attachment_undone", false],
+    ["but for an extra field, which its settings tell", ofJob({ status: "silent" }), ofOne, "extra_field_off", false],
     ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
     [
       "or whether a rerun does",

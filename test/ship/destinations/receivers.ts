@@ -81,7 +81,10 @@ function serviceOf({ take }: Pick<Dialect, "take">): ReceiverService {
   };
 }
 
-/** Which of its events failed, Axiom does not say; one that it cannot read it refuses with all others. */
+/**
+ * Which of its events failed, Axiom does not say; one that it cannot read it refuses with all
+ * others.
+ */
 const wholeAxiom: Pick<Dialect, "take"> = {
   take: (sent) => (sent.text.includes(POISON) ? refused(400, { message: "bad event" }) : axiom.take(sent)),
 };

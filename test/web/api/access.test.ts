@@ -174,7 +174,7 @@ describe("methods", () => {
         expect([method, answer.status, answer.body.errors[0]?.code]).toEqual([method, 405, 7001]);
         const withHead = allow.flatMap((each) => (each === "GET" ? ["GET", "HEAD"] : [each]));
         expect(answer.headers.get("allow")?.split(", ")).toEqual(withHead);
-        // Nobody else is told.
+        // No one else is told.
         const stranger = await call(method, base + path, undefined, { headers: { authorization: null } });
         expect([stranger.status, stranger.headers.get("allow")]).toEqual([401, null]);
         const elsewhere = await call(method, base + path, undefined, { account: "another" });

@@ -71,7 +71,10 @@ export async function send<T = unknown>(
 export const filled = (path: string): string =>
   path.replace(":dataset", "functions_trace_events").replace(":script_name", "shop").replaceAll(/:\w+/g, "7");
 
-/** The bare answer to a request of the admin, for what is no envelope. @param path below the account's. */
+/**
+ * The bare answer to a request of the admin, for what is no envelope. @param path below the
+ * account's.
+ */
 export async function raw(path: string, headers: CallOptions["headers"] = {}, method = "GET"): Promise<Response> {
   const url = `http://logship.test/client/v4/accounts/${ACCOUNT}${path}`;
   return appOf(platform).request(url, { method, headers: headersOf(headers) }, env);
@@ -125,7 +128,9 @@ async function checked<T>(response: Response): Promise<Answer<T>> {
 export const errorsOf = ({ body }: Answer): [code: number, pointer: string | undefined, message: string][] =>
   body.errors.map(({ code, source, message }) => [code, source?.pointer, message]);
 
-/** Expects a refusal for these reasons, and no other. @param errors as {@link errorsOf} has them. */
+/**
+ * Expects a refusal for these reasons, and no other. @param errors as {@link errorsOf} has them.
+ */
 export function expectRefused(answer: Answer, status: number, ...errors: readonly (readonly unknown[])[]): void {
   expect([answer.status, errorsOf(answer)]).toEqual([status, errors]);
 }

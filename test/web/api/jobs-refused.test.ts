@@ -150,7 +150,7 @@ const WRONG: Readonly<Record<string, readonly unknown[]>> = {
   "output_options/colour": ["red"],
   "output_options/sample_rates": [null],
   "output_options/__proto__": [null],
-  // Keys that nobody knows, asking for something or not.
+  // Keys that no one knows, asking for something or not.
   filter_next: [true, 1, "x", ["x"], { x: null }],
   filter_attack_traffic: [true],
   spelled: [{}],

@@ -1,5 +1,13 @@
 import { namesOf, type OutputFormat } from "../../output/format.ts";
-import type { OutputField } from "../../record/fields.ts";
+import {
+  EXTRA_FIELDS,
+  emptyText,
+  FIELD_NAMES,
+  type FieldType,
+  type OutputField,
+  ROW_FIELDS,
+  typeOf,
+} from "../../record/fields.ts";
 
 /**
  * `int`: a whole number of 64 bits. `time`: the same, ms since the epoch. `bool`: a flag. `string`:
@@ -18,54 +26,41 @@ export interface Column {
   readonly fallback: string;
 }
 
-/** Every column. A new one is added behind the last. */
-const COLUMNS: readonly Column[] = [
-  column("CPUTimeMs", "int"),
-  column("DispatchNamespace", "string"),
-  column("Entrypoint", "string"),
-  column("Event", "json", "{}"),
-  column("EventTimestampMs", "time"),
-  column("EventType", "string"),
-  column("Exceptions", "entries", "[]"),
-  column("Logs", "entries", "[]"),
-  column("Outcome", "string"),
-  column("ScriptName", "string"),
-  column("ScriptTags", "strings", "[]"),
-  column("ScriptVersion", "json", "{}"),
-  column("WallTimeMs", "int"),
-  column("Source", "string"),
-  column("RayID", "ray"),
-  column("RequestHeaders", "json", "{}"),
-  column("RequestCF", "json", "{}"),
-  column("ExceptionStacks", "strings", "[]"),
-  column("DurableObjectID", "string"),
-  column("ExecutionModel", "string"),
-  column("Truncated", "bool", "false"),
-  column("Level", "string"),
-  column("Message", "string"),
-  column("TimestampMs", "time"),
-  column("RowType", "string"),
-  column("ExceptionName", "string"),
-  column("Fields", "entries", "{}"),
-];
+/** What a column is by the type of its field. */
+const KINDS: Readonly<Record<FieldType, ColumnKind>> = {
+  int: "int",
+  bool: "bool",
+  string: "string",
+  object: "json",
+  "array[object]": "entries",
+  "array[string]": "strings",
+};
+
+/** Of fields that have more than a type. */
+const KIND_OF: Readonly<Partial<Record<OutputField, ColumnKind>>> = {
+  EventTimestampMs: "time",
+  TimestampMs: "time",
+  Fields: "entries",
+};
+
+const COLUMNS: readonly Column[] = [...FIELD_NAMES, ...EXTRA_FIELDS, ...ROW_FIELDS].map((name) => ({
+  name,
+  kind: KIND_OF[name] ?? KINDS[typeOf(name)],
+  fallback: emptyText(name),
+}));
 
 /** In the place of `Event`: what a ray id is looked up by, without reading every `Event`. */
-const RAY = columnOf("RayID") as Column;
-
-function column(name: Column["name"], kind: ColumnKind, fallback?: string): Column {
-  return { name, kind, fallback: fallback ?? (kind === "int" || kind === "time" ? "0" : '""') };
-}
+const RAY: Column = { name: "RayID", kind: "ray", fallback: '""' };
 
 /** Those of an output, in its order: `RayID` comes with `Event`, behind it. */
 export function columnsOf(output: Pick<OutputFormat, "fieldNames" | "rows">): readonly Column[] {
   return namesOf(output).flatMap((name) => {
-    const found = columnOf(name);
-    if (found === undefined) throw new Error(`no column for ${name}`);
+    const found = columnOf(name) as Column;
     return name === "Event" ? [found, RAY] : [found];
   });
 }
 
 /** undefined: there is none, as a later release wrote it, or it is damaged. */
 export function columnOf(name: string | undefined): Column | undefined {
-  return COLUMNS.find((each) => each.name === name);
+  return name === RAY.name ? RAY : COLUMNS.find((each) => each.name === name);
 }

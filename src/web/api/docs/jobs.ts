@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { JOBS_MAX } from "../../../base/limits.ts";
 import { DATASETS } from "../../../formats/record/fields.ts";
+import { AS_SENT as AS_SENT_NAMES } from "../../../ship/job/fields.ts";
 import { CreateJob, JOB_FIELDS, UpdateJob } from "../../../ship/job/job-schema.ts";
 import { tolerant } from "../../../ship/job/unknown-keys.ts";
 import { flag, paging } from "../query.ts";
@@ -19,7 +20,7 @@ const Guarantee = z
 /** The fields that an answer has only where they were sent. */
 const AS_SENT = z
   .object(JOB_FIELDS)
-  .pick({ output_options: true, canary: true, sketches: true, filter_attack_traffic: true })
+  .pick({ output_options: true, filter_attack_traffic: true, ...AS_SENT_NAMES })
   .partial();
 
 export const Job = tolerant({

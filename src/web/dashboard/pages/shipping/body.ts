@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import type { NumberName } from "../../../../ship/job/fields.ts";
 import { JOB_FIELDS, type JobBody, type OutputOptions } from "../../../../ship/job/job-schema.ts";
 import { parseLogpullOptions } from "../../../../ship/job/output-rules.ts";
 import type { JobView } from "../../views/job.ts";
@@ -14,14 +15,13 @@ export type Typed<T> = T | string;
 export type Options = Omit<OutputOptions, "sample_rate"> & { sample_rate?: Typed<number> | null | undefined };
 
 type Own = keyof typeof JOB_FIELDS;
-type Limit = "max_upload_bytes" | "max_upload_records" | "max_upload_interval_seconds";
 
 /**
  * The body of `POST /jobs` without its destination. An absent key was never sent, and an untouched
  * form adds none. The values may be invalid while a form is filled in: the API judges them.
  */
-export type ShippingBody = { [name in Exclude<Own, Limit | "output_options">]?: JobBody[name] | undefined } & {
-  [name in Limit]?: Typed<number> | null;
+export type ShippingBody = { [name in Exclude<Own, NumberName | "output_options">]?: JobBody[name] | undefined } & {
+  [name in NumberName]?: Typed<number> | null | undefined;
 } & {
   dataset?: string;
   output_options?: Options | null | undefined;

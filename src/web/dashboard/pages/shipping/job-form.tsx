@@ -3,6 +3,7 @@ import type { Child, FC } from "hono/jsx";
 import { CODE, type ErrorEntry } from "../../../../base/errors.ts";
 import { requireForm } from "../../../../ship/destinations/entry.ts";
 import { maskDestination } from "../../../../ship/destinations/parse.ts";
+import { NUMBER_NAMES } from "../../../../ship/job/fields.ts";
 import type { Message } from "../../../api/envelope.ts";
 import type { PageContext } from "../../page.ts";
 import { faultOf, termsOfConf } from "../../parts/destination-entry.ts";
@@ -222,7 +223,7 @@ const PLACES = [
   ["/filter", "#which"],
   ["/output_options/sample_rate", "#sample"],
   ["/output_options", "#format"],
-  ["/max_upload", "#limits"],
+  ...NUMBER_NAMES.map((name) => [`/${name}`, "#limits"] as const),
 ] as const;
 
 /**
