@@ -5,7 +5,8 @@ const [STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, STRUCT] = [
  * says that it has, before it reads one.
  * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
  * @param bytes begin with a struct of Thrift's compact protocol, read as the library does.
- * @returns where the struct ends. @throws Error where its lists say that they have more elements than these are bytes.
+ * @returns where the struct ends.
+ * @throws Error where its lists say that they have more elements than these are bytes.
  */
 export function requireLists(bytes: Uint8Array): number {
   let at = 0;
