@@ -90,6 +90,13 @@ describe("a part", () => {
 describe("a part with a key", () => {
   const keyed = (n: number, takenInMs = NOON) => message(n, { takenInMs, keyed: true });
 
+  it("that comes twice in one append is counted as it was when the first copy was taken in", async () => {
+    plane.now = { ...plane.now, jobs: [job(1, from(NOON, NOON + 1_000))] };
+    expect(await fresh(keyed(1, NOON + 5_000), keyed(1))).toEqual([id(1)]);
+    expect(await unread(1)).toMatchObject([{ received: 1, outcomes: ["event 1"] }]);
+    expect(await counts()).toEqual({ ...NOTHING, processed: 1, routed: 1 });
+  });
+
   it("goes to no job by a copy whose function was off", async () => {
     plane.now = {
       ...plane.now,

@@ -160,6 +160,7 @@ describe("the webhook", () => {
     expect([off.status, off.location]).toEqual([303, `${at}?saved`]);
     expect(await readWebhook()).toMatchObject({ enabled: false });
     expect(await textAt(`${at}?saved`)).toContain("State ○ off");
+    expect(await textAt(at)).toContain("Create a new secret Shown once.");
     const rotated = await admin.submit(at, { url: "https://hooks.example.com/****", enabled: "true", rotate: "true" });
     const fresh = /whsec_[\w+/=]+/.exec(rotated.html)?.[0];
     expect([rotated.status, fresh === secret, fresh === undefined]).toEqual([200, false, false]);
