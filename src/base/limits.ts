@@ -242,7 +242,7 @@ export const COMPACT_AT_RAW_BYTES = 262_144;
 
 /**
  * The same of Parquet, where a fragment is a row group: readers want at least some thousand records
- * in each, and an object's footer takes a kilobyte for each. So more waits raw; of it, a row holds
+ * in each, and an object's footer takes up to 2 kB for each. So more waits raw; of it, a row holds
  * less than {@link ROW_MAX_BYTES}. `compactBytes` and one append that waits raw are together no
  * more than one group.
  */

@@ -13,10 +13,7 @@ export async function requireKept(c: AppContext, sinceMs: number, platform: Plat
   const { keptSinceMs } = await new LogShards(c.env).status();
   const isFuture = sinceMs > platform.now();
   if (keptSinceMs != null && sinceMs >= keptSinceMs && !isFuture) return;
-  const kept =
-    keptSinceMs == null
-      ? "LOG_KEEP_HOURS is 0, or a shard of the log is of an earlier release"
-      : `kept since ${isoTime(keptSinceMs)}`;
+  const kept = keptSinceMs == null ? "LOG_KEEP_HOURS is 0" : `kept since ${isoTime(keptSinceMs)}`;
   throw badTime(key, `since: is ${isFuture ? "in the future" : "not kept"}; ${kept}`);
 }
 

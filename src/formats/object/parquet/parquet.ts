@@ -69,8 +69,8 @@ class Parquet extends InvocationRenderer implements Encoder {
   }
 
   storedAtMost(finishedBytes: number, rawBytes: number): number {
-    // A footer is less than a tenth of its groups; of odd records, the lines are kept as well.
-    return Math.ceil(finishedBytes * 1.1 + rawBytes * 2) + 20_000;
+    // A footer is a quarter of its groups at most; of odd records, the lines are kept as well.
+    return Math.ceil(finishedBytes * 1.3 + rawBytes * 2) + 20_000;
   }
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
