@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { MUTANTS, without } from "./mutants.ts";
 
-const SECONDS = 20;
+const SECONDS = 12;
 
 /** Far fewer than a machine makes that has much else to do: then they hang. */
 const SEEDS_MIN = 2;
