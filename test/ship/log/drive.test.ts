@@ -217,7 +217,9 @@ describe("a shard has a job read", () => {
       expect([await rowsOf("block"), await backlog(1)]).toEqual([1, 1]);
     }
     for (const after of [undefined, null, "9", Number.NaN])
-      await expect((async () => shard().read(1, 0, after as never, "1.mark", 1e6))()).rejects.toThrow("position is not an integer");
+      await expect((async () => shard().read(1, 0, after as never, "1.mark", 1e6))()).rejects.toThrow(
+        "position is not an integer",
+      );
     expect([await rowsOf("block"), (await unread(1)).length]).toEqual([1, 1]);
   });
 
