@@ -126,11 +126,11 @@ export async function testReceiver(c: AppContext, id: number, config: Config, pl
     body: testBody(platform.now(), originOf(c, config) ?? origin ?? null),
   };
   const answer = await alert(format, secrets, call, c.env as MailEnv, platform, true);
+  const [delivered, message] = [isTaken(answer), answerWords(answer)];
   // The test was made, whether or not it is noted.
   await watch(c.env.WATCH)
-    .noteTest(id, mark, { taken: isTaken(answer), words: answerWords(answer) })
+    .noteTest(id, mark, { taken: delivered, words: message })
     .catch((error: unknown) => log.warn("a test of a receiver was not noted", { error: errorText(error) }));
-  const [delivered, message] = [isTaken(answer), answerWords(answer)];
   const status = answer.kind === "answer" ? answer.status : null;
   const outcome = { delivered, status, message, advice: delivered ? null : remedyFor(message) };
   return { id: call.id, waiting: state.waiting, outcome };

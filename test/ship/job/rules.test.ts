@@ -3,7 +3,7 @@ import { NDJSON, type OutputFormat } from "../../../src/formats/output/format.ts
 import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import { type JobBody, OutputOptions } from "../../../src/ship/job/job-schema.ts";
 import { parseLogpullOptions } from "../../../src/ship/job/output-rules.ts";
-import { fitDestination, readJob } from "../../../src/ship/job/rules.ts";
+import { extraFieldsOf, fitDestination, readJob } from "../../../src/ship/job/rules.ts";
 import docs from "../../fixtures/output-options/docs-vectors.json";
 
 const body = (fields: Partial<JobBody> = {}): JobBody => ({
@@ -320,4 +320,11 @@ describe("what a job may not ask for", () => {
       expect(["\ud83d", "\ude00x", "x".repeat(max + 1)].map(whole)).toEqual([false, false, false]);
     },
   );
+});
+
+it("names the extra fields that a job ships, or goes by", () => {
+  const output: OutputFormat = { ...NDJSON, fieldNames: ["Outcome", "Source"] };
+  const filter = '{"where":{"key":"Truncated","operator":"eq","value":true}}';
+  expect(extraFieldsOf({ output, filter })).toEqual(["Source", "Truncated"]);
+  expect(extraFieldsOf({ output, filter: null })).toEqual(["Source"]);
 });

@@ -5,8 +5,7 @@ import { requireLists } from "./thrift.ts";
 
 /**
  * Reads the pages that a group has, and no others. What stands in a store may be anyone's: the
- * reader of the library takes as many values as any run of them says there are, and runs out of
- * memory.
+ * reader of the library makes as many values as a run claims to have, and runs out of memory.
  */
 
 /** No header of a page is longer. */

@@ -4,8 +4,8 @@ const WIDTH = 120;
 const HEIGHT = 24;
 
 /**
- * Amounts as bars, oldest first, relative to the largest. A value above 0 is always visible. @param
- * label in place of the drawing.
+ * Amounts as bars, oldest first, relative to the largest. A value above 0 is always visible.
+ * @param label in place of the drawing.
  */
 export const Sparkline: FC<{ values: readonly number[]; label: string }> = ({ values, label }) => {
   const most = Math.max(...values, 1);
