@@ -2,7 +2,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
 import type { Alarm } from "../../base/storage/alarm.ts";
 import type { Failure } from "../../ship/destinations/failure.ts";
-import { disposition } from "../../ship/reader/disposition.ts";
+import { waitAfter } from "../../ship/reader/disposition.ts";
 import type { Plans } from "./plans.ts";
 import { waitingWords } from "./replay-text.ts";
 import { type ReplayRow, viewOf } from "./rows.ts";
@@ -49,8 +49,7 @@ export class Ends {
   /** It is tried again later, if it is not over. */
   wait(row: ReplayRow, error: Failure): void {
     const now = platform.now();
-    const next = disposition(error, row.failures + 1, platform.random());
-    const delayMs = next.do === "set_aside" ? LOOK_AGAIN_MS : next.delayMs;
+    const { delayMs } = waitAfter(error, row.failures + 1, platform.random());
     this.#alarm.transaction(() => this.#plans.wait(row.seq, waitingWords(error), now + delayMs, now));
     log.warn("a replay waits", { replay: row.id, job: row.job, why: error.words, ms: delayMs });
   }

@@ -214,9 +214,9 @@ export type WriteOutcome =
   /**
    * Nothing was taken: it goes on as several objects, of at most so many records and bytes before
    * compression each. `why`: of what was refused together; null: it exceeds what one write may
-   * hold.
+   * hold. `mayBeThere`: some of it may have been taken all the same; absent: it was not.
    */
-  | { kind: "divide"; records: number; bytes: number; why: string | null }
+  | { kind: "divide"; records: number; bytes: number; why: string | null; mayBeThere?: boolean }
   /** All was taken but what this says. */
   | ({ kind: "partly" } & Leftover);
 
@@ -234,6 +234,8 @@ export interface Leftover {
   refused: readonly { record: number; words: string }[];
   /** It refuses that many more, and does not say which. */
   unnamed: { records: number; words: string } | null;
+  /** As of a Failure. */
+  said?: string;
 }
 
 export type ReadAnswer =

@@ -2,7 +2,11 @@
  * Why a destination did not do what was asked. Delivery decides what follows:
  * src/ship/reader/disposition.ts.
  */
-export type Failure = FailureKind & { cause: FailureCause };
+export type Failure = FailureKind & {
+  cause: FailureCause;
+  /** The answer's text, bounded and without the credentials sent; absent: none is kept. */
+  said?: string;
+};
 
 /**
  * What the health of a job counts a failed attempt by: the HTTP status that decided, or a word

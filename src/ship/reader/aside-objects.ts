@@ -38,11 +38,11 @@ export class AsideObjects extends ReaderPart {
     const target = to && JSON.stringify(to.target);
     const key = this.state.keyOf(row, row.name, templateElsewhere({ target }));
     this.sql.run`
-      UPDATE object SET state = 'waiting', key = ${key}, attempts = 0, next_attempt_ms = ${nowMs},
+      UPDATE object SET state = 'waiting', key = ${key}, attempts = 0, failing_ms = NULL, next_attempt_ms = ${nowMs},
         target = ${target}, elsewhere = ${to?.shown ?? null},
         far = iif(${to === null ? 0 : 1}, ${FAR.elsewhere}, far),
-        doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, aside_ms = NULL
-      WHERE number = ${number}`;
+        doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, answer = NULL,
+        aside_ms = NULL WHERE number = ${number}`;
     this.state.countTakenUp(row.records, 0);
     const after = { ...row, key, state: "waiting", attempts: 0, error: null, elsewhere: to?.shown ?? null } as const;
     return this.#present(after);

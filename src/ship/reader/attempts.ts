@@ -5,7 +5,15 @@ import type { Destination, OpenDestination, Origin, Parsed, WriteOutcome } from 
 import type { Failure, FailureCause } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
-import { asMisconfigured, type Disposition, disposition, failureWords } from "./disposition.ts";
+import {
+  asMisconfigured,
+  asOwnFault,
+  failureWords,
+  type Standing,
+  stepAfter,
+  type Wait,
+  waitAfter,
+} from "./disposition.ts";
 import type { Objects } from "./objects.ts";
 import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./reader-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
@@ -55,8 +63,9 @@ export class Attempts {
     const job = this.#host.state.job();
     if (job === null) return;
     const startedMs = platform.now();
+    let tried = NOT_TRIED;
     const fail = (error: Failure, mayBeThere: boolean): void =>
-      this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs);
+      this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs, tried);
     try {
       const target = targetOf(object);
       const opened = target === null ? this.#host.open(job) : this.#host.openElsewhere(job, target);
@@ -65,7 +74,8 @@ export class Attempts {
       // Before it is settled: that drops its search terms with its bytes.
       const isSearched = target === null && termsOf(opened.value).isReadable;
       if (outcome.kind === "delivered" && isSearched) await this.#host.keepSketch(object);
-      this.settle(object, outcome, job, startedMs);
+      tried = await this.#test(object, outcome, opened.value, job);
+      this.settle(object, outcome, job, startedMs, tried);
     } catch (error) {
       log.error("upload broke", {
         durable_object: "JobReader",
@@ -97,6 +107,28 @@ export class Attempts {
     });
   }
 
+  /** Sends the test record, where that decides what becomes of an object that failed. */
+  async #test(object: ObjectRow, outcome: WriteOutcome, to: Destination, job: JobConfig): Promise<Tried> {
+    // A store sees objects, not records.
+    const tried = { test: null, takesRecords: !termsOf(to).repeats.once };
+    if (outcome.kind !== "failed" || !this.#host.state.hasJob()) return tried;
+    if (stepAfter(this.#standing(object, outcome.error, tried, platform.now())) !== "ask") return tried;
+    const open = targetOf(object) === null ? this.#openFor(job.destinationVersion, to) : openDestination(to, platform);
+    return { ...tried, test: (await open.probe()) === null ? "taken" : "refused" };
+  }
+
+  #standing(object: ObjectRow, { kind }: Failure, { test, takesRecords }: Tried, nowMs: number): Standing {
+    const { state, objects } = this.#host;
+    const { attempts, failing_ms: sinceMs, passes } = object;
+    const isOwn = targetOf(object) === null;
+    return {
+      ...{ failure: kind, tries: attempts + 1, test, failingMs: sinceMs === null ? 0 : nowMs - sinceMs },
+      isDivisible: takesRecords && objects.isDivisible(object),
+      othersPass: isOwn && attempts > 0 && state.requireRow().passes > passes,
+      isSetAsideLast: isOwn && state.wasSetAsideLast(),
+    };
+  }
+
   #openFor(version: number, destination: Destination): OpenDestination {
     if (this.#open?.version !== version) this.#open = { version, destination: openDestination(destination, platform) };
     return this.#open.destination;
@@ -106,10 +138,10 @@ export class Attempts {
    * What follows from an attempt: the object's state, the reader's, and the hour's, all at once;
    * and the attempt's line.
    */
-  settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number): void {
+  settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number, tried = NOT_TRIED): void {
     const now = platform.now();
     const end = this.#host.transaction((): UploadEnd => {
-      const ended = this.#conclude(object, outcome, job, now);
+      const ended = this.#conclude(object, outcome, job, tried, now);
       const counted = countedAs(ended, object, now - startedMs);
       if (counted !== null) this.#host.health.note(counted, now);
       return ended;
@@ -117,12 +149,12 @@ export class Attempts {
     logUpload(end, object, job.id, now - startedMs);
   }
 
-  #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
+  #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, tried: Tried, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const current = state.job();
     const target = targetOf(object);
     if (target !== null) {
-      const end = this.#concludeElsewhere(object, target, outcome, job, now);
+      const end = this.#concludeElsewhere(object, target, outcome, job, tried, now);
       if (current?.discard && end.outcome !== "delivered") this.#host.discard(object.number);
       return end;
     }
@@ -141,7 +173,9 @@ export class Attempts {
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
     if (outcome.kind === "partly") {
       const words = outcome.refused[0]?.words ?? outcome.unnamed?.words ?? "nothing was taken";
-      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, outcome.mayBeThere ?? false, now);
+      const { mayBeThere = false, said } = outcome;
+      const error: Failure = { kind: "refused", words, cause: "not_kept", ...(said !== undefined && { said }) };
+      return this.#fail(object, { error, mayBeThere, tried }, now);
     }
     const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
@@ -160,7 +194,7 @@ export class Attempts {
         return endOf(counts ? "key_taken" : "superseded", outcome);
       }
       case "failed":
-        return this.#fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable", now);
+        return this.#fail(object, failedOf(outcome, tried), now);
       case "divide":
         return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
     }
@@ -179,16 +213,15 @@ export class Attempts {
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
   #takePartly(object: ObjectRow, outcome: TakenPartly, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
+    const { error } = outcome;
     // What is to be sent again waits, whatever it failed on: at once would be without an end.
-    const error: Failure | null =
-      outcome.error?.kind === "refused" ? { ...outcome.error, kind: "busy", retryAfterS: null } : outcome.error;
-    const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
+    const delay = error === null ? null : waitAfter(error, object.attempts + 1, platform.random());
     const parts = objects.takeApart(object, outcome, job.destinationVersion, now);
     if (parts === null) return endOf("superseded", outcome);
     const end = { ...endOf("partly", outcome), delivered: parts.delivered };
-    if (error === null || delay === null || delay.do === "set_aside") return end;
+    if (error === null || delay === null) return end;
     const words = failureWords(error.words, delay.do, job.rerunOf !== undefined);
-    for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, false);
+    for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, now, false);
     const failures = objects.countFailing(state.requireRow().failures + 1);
     state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
     return end;
@@ -198,10 +231,16 @@ export class Attempts {
    * The same of an object that goes elsewhere: nothing of it changes the state of the reader's
    * uploads.
    */
-  #concludeElsewhere(object: ObjectRow, target: Target, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
+  #concludeElsewhere(
+    object: ObjectRow,
+    target: Target,
+    outcome: WriteOutcome,
+    job: JobConfig,
+    tried: Tried,
+    now: number,
+  ): UploadEnd {
     const { objects } = this.#host;
-    const fail = (of: ObjectRow, error: Failure, mayBeThere: boolean): UploadEnd =>
-      this.#failElsewhere(of, target.host, error, mayBeThere, now);
+    const fail = (of: ObjectRow, failed: Failed): UploadEnd => this.#failElsewhere(of, target.host, failed, now);
     const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined) objects.setTarget(object, { ...target, leaveOut: learned });
     switch (outcome.kind) {
@@ -212,50 +251,96 @@ export class Attempts {
       case "key_taken":
         if (object.attempts + 1 >= ELSEWHERE_TRIES) {
           const words = "the store says of every key that another object stands there";
-          return fail(object, { kind: "refused", words, cause: "key_taken" }, false);
+          return fail(object, { error: { kind: "refused", words, cause: "key_taken" }, mayBeThere: false, tried });
         }
         return endOf(objects.renumber(object, now) ? "key_taken" : "superseded", outcome);
       case "failed":
-        return fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable");
+        return fail(object, failedOf(outcome, tried));
       case "divide":
         return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
       case "partly": {
         const parts = objects.takeApart(object, outcome, job.destinationVersion, now);
         if (parts === null) return endOf("superseded", outcome);
         const { error } = outcome;
-        if (error !== null) for (const part of parts.waiting) fail(part, error, false);
+        const mayBeThere = false;
+        if (error !== null) for (const part of parts.waiting) fail(part, { error, mayBeThere, tried });
         return { ...endOf("partly", outcome), delivered: parts.delivered };
       }
     }
   }
 
-  /** It is tried again some times, if that may help, then set aside again. */
-  #failElsewhere(object: ObjectRow, host: string, error: Failure, mayBeThere: boolean, now: number): UploadEnd {
+  /**
+   * It is tried again some times, if that may help, or taken apart, if it is to blame; then it is
+   * set aside again.
+   */
+  #failElsewhere(object: ObjectRow, host: string, failed: Failed, now: number): UploadEnd {
     const { objects } = this.#host;
-    const then = disposition(error, object.attempts + 1, platform.random());
-    const isAgain = then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
+    const { error, mayBeThere, tried } = failed;
+    const step = stepAfter(this.#standing(object, error, tried, now));
+    if (step === "divide") return this.#divide(object, failed, now);
+    const then = waitAfter(error, object.attempts + 1, platform.random());
+    const isAgain = step !== "set_aside" && then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
     const counts = isAgain
-      ? objects.markFailed(object, failureWords(error.words, "retry"), now + then.delayMs, mayBeThere)
-      : objects.markSetAside(object, failureWords(`${host}: ${error.words}`, "set_aside"), now, mayBeThere);
+      ? objects.markFailed(object, failureWords(error.words, "retry"), now + then.delayMs, now, mayBeThere)
+      : objects.markSetAside(
+          object,
+          failureWords(`${host}: ${error.words}`, "set_aside"),
+          now,
+          ...[mayBeThere, error.said],
+        );
     return endOf(counts ? (isAgain ? "retry" : "set_aside") : "superseded", { kind: "failed", error });
   }
 
-  #fail(object: ObjectRow, failure: Failure, mayBeThere: boolean, now: number): UploadEnd {
+  #fail(object: ObjectRow, failed: Failed, now: number): UploadEnd {
     const { state, objects } = this.#host;
-    const error = state.wasSetAsideLast() ? asMisconfigured(failure) : failure;
+    const { mayBeThere, tried } = failed;
+    const standing = this.#standing(object, failed.error, tried, now);
+    const asked = standing.isSetAsideLast ? asMisconfigured(failed.error) : failed.error;
+    const error = standing.othersPass ? asOwnFault(asked) : asked;
+    const end = (counts: boolean, what: UploadEnd["outcome"]) =>
+      endOf(counts ? what : "superseded", { kind: "failed", error });
+    const step = stepAfter(standing);
+    if (step === "divide") return this.#divide(object, { ...failed, error }, now);
+    if (step === "set_aside") {
+      const words = failureWords(error.words, step);
+      return end(objects.markSetAside(object, words, now, mayBeThere, error.said), step);
+    }
     const random = platform.random();
-    const forObject = disposition(error, object.attempts + 1, platform.random());
-    const words = failureWords(error.words, forObject.do, state.requireJob().rerunOf !== undefined);
-    const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
-    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now, mayBeThere));
-    if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
+    const wait = waitAfter(error, object.attempts + 1, platform.random());
+    const words = failureWords(error.words, wait.do, state.requireJob().rerunOf !== undefined);
+    if (!objects.markFailed(object, words, now + wait.delayMs, now, mayBeThere)) return end(false, wait.do);
     // One object that keeps failing alone is not an outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
-    const forUploads = disposition(error, failures, random);
-    const resumeMs = forUploads.do === "set_aside" ? now : now + forUploads.delayMs;
-    state.failed(words, resumeMs, now, failures, forUploads.do === "park");
-    return ended(true);
+    const forUploads = waitAfter(error, failures, random);
+    state.failed(words, now + forUploads.delayMs, now, failures, forUploads.do === "park");
+    return end(true, wait.do);
   }
+
+  /** Of an object that is to blame itself, the halves go on. */
+  #divide(object: ObjectRow, { error, mayBeThere }: Failed, now: number): UploadEnd {
+    const half = { records: Math.ceil(object.records / 2), bytes: object.raw_bytes, why: error.words, mayBeThere };
+    const counts = this.#host.objects.divide(object, half, now);
+    return endOf(counts ? "divided" : "superseded", { kind: "failed", error });
+  }
+}
+
+/** What was found out of a destination after a failure, while nothing was settled. */
+interface Tried {
+  test: Standing["test"];
+  /** It takes records, not objects. */
+  takesRecords: boolean;
+}
+
+const NOT_TRIED: Tried = { test: null, takesRecords: false };
+
+interface Failed {
+  error: Failure;
+  mayBeThere: boolean;
+  tried: Tried;
+}
+
+function failedOf({ error, mayBeThere }: Extract<WriteOutcome, { kind: "failed" }>, tried: Tried): Failed {
+  return { error, mayBeThere: mayBeThere ?? error.kind === "unreachable", tried };
 }
 
 type TakenPartly = Extract<WriteOutcome, { kind: "partly" }>;
@@ -272,7 +357,7 @@ interface UploadEnd {
    * `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting.
    * Nothing changes, nothing is counted.
    */
-  outcome: "delivered" | "partly" | "divided" | "key_taken" | "superseded" | Disposition["do"];
+  outcome: "delivered" | "partly" | "divided" | "key_taken" | "superseded" | "set_aside" | Wait["do"];
   verified?: boolean;
   /** Of an object that was taken partly: the records that were. */
   delivered?: number;

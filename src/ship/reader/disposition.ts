@@ -5,7 +5,69 @@ import { jittered, parkedDelayMs, parkedWords, parks } from "./parking.ts";
  * What follows from a failed upload. No answer loses a record; docs/delivery.md has the whole
  * table.
  */
-export type Disposition = { do: "retry"; delayMs: number } | { do: "park"; delayMs: number } | { do: "set_aside" };
+
+/** What is done with an object: it waits, the test record is sent, or it waits no longer. */
+export type Step = "wait" | "ask" | "divide" | "set_aside";
+
+/** How an object stands that has just failed, this time included. */
+export interface Standing {
+  failure: FailureKind["kind"];
+  /** Failures in a row, and since when, in ms. */
+  tries: number;
+  failingMs: number;
+  /** It can be sent in parts. */
+  isDivisible: boolean;
+  /** The destination has taken another object of the job since the failure before this one. */
+  othersPass: boolean;
+  /** An object was set aside, and none has been delivered since. */
+  isSetAsideLast: boolean;
+  /** What became of the test record; null: it was not sent. */
+  test: "taken" | "refused" | null;
+}
+
+/**
+ * When a failure may be the object's own: after so many tries, or so long with at least `least`. To
+ * take one apart costs requests alone; a record that is set aside costs a person's time.
+ */
+const PATIENCE = {
+  divide: { tries: 3, ms: 60_000, least: 2 },
+  set_aside: { tries: 5, ms: 120_000, least: 3 },
+} as const;
+
+/**
+ * An object is to blame for a failure, however that is spelt, only while others pass; where nothing
+ * else was sent, only if the test record passes. Each failure needs a proof of its own: an outage
+ * may begin at any time.
+ *
+ * | failure | long enough | others pass | test record | step |
+ * | --- | --- | --- | --- | --- |
+ * | `refused`: the destination has tried that already | | | | set aside; wait, if the last one was |
+ * | `unusable` | | | | wait |
+ * | any other | no | | | wait |
+ * | | yes | yes | | divide, or set aside |
+ * | | yes | no | not sent | ask; wait, if an object was set aside last |
+ * | | yes | no | taken | divide, or set aside |
+ * | | yes | no | refused | wait |
+ */
+export function stepAfter(standing: Standing): Step {
+  const { failure, tries, failingMs, isDivisible, othersPass, isSetAsideLast, test } = standing;
+  if (failure === "unusable") return "wait";
+  if (failure === "refused") return isSetAsideLast ? "wait" : "set_aside";
+  const step = isDivisible ? "divide" : "set_aside";
+  const patience = PATIENCE[step];
+  const isLong = tries >= patience.tries || (tries >= patience.least && failingMs >= patience.ms);
+  if (!isLong) return "wait";
+  if (othersPass) return step;
+  // One after another: the fault is not theirs.
+  if (isSetAsideLast || test === "refused") return "wait";
+  return test === null ? "ask" : step;
+}
+
+/** When what waits is tried again. `park`: parking.ts. */
+export interface Wait {
+  do: "retry" | "park";
+  delayMs: number;
+}
 
 const RETRY_MS = { first: 5_000, last: 15 * 60_000 };
 
@@ -13,17 +75,10 @@ const RETRY_MS = { first: 5_000, last: 15 * 60_000 };
  * @param attempt failures in a row, from 1.
  * @param random in [0, 1), for jitter.
  */
-export function disposition(error: FailureKind, attempt: number, random: number): Disposition {
+export function waitAfter(error: FailureKind, attempt: number, random: number): Wait {
   if (parks(error)) return { do: "park", delayMs: parkedDelayMs(attempt, random) };
-  const delay = jittered(RETRY_MS, attempt, random);
-  switch (error.kind) {
-    case "busy":
-      return { do: "retry", delayMs: Math.max(delay, (error.retryAfterS ?? 0) * 1_000) };
-    case "unreachable":
-      return { do: "retry", delayMs: delay };
-    case "refused":
-      return { do: "set_aside" };
-  }
+  const askedMs = error.kind === "busy" ? (error.retryAfterS ?? 0) * 1_000 : 0;
+  return { do: "retry", delayMs: Math.max(jittered(RETRY_MS, attempt, random), askedMs) };
 }
 
 /**
@@ -36,8 +91,13 @@ export function asMisconfigured(error: Failure): Failure {
   return { kind: "misconfigured", words: `${error.words} to one object after another`, cause: error.cause };
 }
 
+/** What parks a job, where it is one object that fails beside others: that one is tried again. */
+export function asOwnFault(error: Failure): Failure {
+  return error.kind === "misconfigured" ? { ...error, kind: "busy", retryAfterS: null } : error;
+}
+
 /** How a failing job says what is wrong. */
-export function failureWords(words: string, what: Disposition["do"], isRerun = false): string {
+export function failureWords(words: string, what: Wait["do"] | "set_aside", isRerun = false): string {
   switch (what) {
     case "retry":
       return `upload failed: ${words}; it is being tried again`;

@@ -26,7 +26,8 @@ export function isDivisible(object: ObjectRow, into: CutInto): boolean {
   return areLines(object) && countLines(object, into) === object.records;
 }
 
-function areLines({ content_type, head }: ObjectRow): boolean {
+/** Whether it is NDJSON without a text around its records: at least, nothing says otherwise. */
+export function areLines({ content_type, head }: ObjectRow): boolean {
   return content_type === encoderOf(NDJSON).contentType && head.byteLength === EMPTY_HEAD_BYTES;
 }
 
@@ -142,12 +143,16 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
  * of its day. @returns its number.
  */
 function inherit(object: ObjectRow, part: Part, nowMs: number, into: CutInto): number {
-  const { far, attempts, doubtful, target, elsewhere } = object;
+  const { far, attempts, doubtful, target, elsewhere, failing_ms, passes, error } = object;
   const number = part.fix(nowMs);
   const origin = JSON.stringify(part.origin);
+  // A record that is alone for the first time may be sound: it has tries of its own.
+  const isNew = failing_ms !== null && part.records === 1 && object.records > 1;
+  const tried = isNew ? { attempts: 1, since: nowMs } : { attempts, since: failing_ms };
   into.sql.run`
-    UPDATE object SET far = ${far}, attempts = ${attempts}, doubtful = ${doubtful}, origin = ${origin},
-      target = ${target}, elsewhere = ${elsewhere} WHERE number = ${number}`;
+    UPDATE object SET far = ${far}, attempts = ${tried.attempts}, failing_ms = ${tried.since},
+      error = ${error}, passes = ${passes}, doubtful = ${doubtful}, origin = ${origin}, target = ${target},
+      elsewhere = ${elsewhere} WHERE number = ${number}`;
   const template = templateElsewhere(object);
   if (template !== undefined) {
     const name = into.sql.only<string>`SELECT name FROM object WHERE number = ${number}`;

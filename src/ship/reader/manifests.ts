@@ -13,7 +13,7 @@ import type { JobConfig } from "../job/config.ts";
 import { placeOf } from "../log/nodes.ts";
 import { added } from "../log/sums.ts";
 import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
-import { disposition } from "./disposition.ts";
+import { waitAfter } from "./disposition.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
 import type { ManifestStatus } from "./statuses.ts";
@@ -321,9 +321,8 @@ export class Manifests {
         why = "another object stands under the key of a manifest";
         rows.taken(waiting, why, chain.tries === 0 ? now : now + AGAIN_MS, now);
       } else if (outcome.kind === "failed") {
-        const then = disposition(outcome.error, chain.tries + 1, platform.random());
         why = outcome.error.words;
-        rows.failed(why, now + (then.do === "set_aside" ? MANIFEST_AGAIN_MS : then.delayMs), now);
+        rows.failed(why, now + waitAfter(outcome.error, chain.tries + 1, platform.random()).delayMs, now);
       } else {
         why = "the destination takes no manifest";
         rows.failed(why, now + MANIFEST_AGAIN_MS, now);

@@ -1,9 +1,10 @@
 import { clause, verbatim } from "../../base/storage/sql.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
-import type { Leftover } from "../destinations/destination.ts";
+import type { Leftover, WriteOutcome } from "../destinations/destination.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
-import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
+import { failureWords } from "./disposition.ts";
+import { areLines, countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import { ReaderPart } from "./reader-part.ts";
 import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./reader-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
@@ -22,6 +23,8 @@ export type Lane = keyof typeof FAR;
 
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
+
+type Divided = Omit<Extract<WriteOutcome, { kind: "divide" }>, "kind">;
 
 /** What is known after an attempt of whether an object is there. */
 function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
@@ -99,7 +102,7 @@ export class Objects extends ReaderPart {
       this.state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
       return true;
     }
-    this.state.countDelivered(object.records, object.raw_bytes, object.bytes);
+    this.state.countDelivered(object.records, object.raw_bytes, object.bytes, this.failingWith());
     // The outage is over, and what waits for that is due. One object that fails alone is no outage;
     // some that always fail look like one after each success, so this is done once in a while only.
     if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
@@ -126,12 +129,26 @@ export class Objects extends ReaderPart {
    * @param mayBeThere the attempt ended without an answer, or with one that leaves it
    *   open. @returns false if the object was not waiting.
    */
-  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, mayBeThere: boolean): boolean {
+  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, nowMs: number, mayBeThere: boolean): boolean {
     const changed = this.sql.run`
       UPDATE object SET attempts = attempts + 1, next_attempt_ms = ${nextAttemptMs},
+        failing_ms = coalesce(failing_ms, ${nowMs}), passes = ${this.state.requireRow().passes},
         doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}
       WHERE number = ${object.number} AND state = 'waiting'`;
     return changed > 0;
+  }
+
+  /** What an object fails on that waits for another try at its job's destination; null: none does. */
+  failingWith(): string | null {
+    const failing = this.sql.first<{ error: string | null }>`
+      SELECT error FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0
+        AND failing_ms IS NOT NULL AND target IS NULL LIMIT 1`;
+    return failing?.error ?? null;
+  }
+
+  /** It can be sent in parts: so far as is seen without a look at its lines. */
+  isDivisible(object: ObjectRow): boolean {
+    return object.records > 1 && object.doubtful !== DOUBT.partly && areLines(object);
   }
 
   /** What has been found out about where an object goes. */
@@ -143,11 +160,12 @@ export class Objects extends ReaderPart {
   /**
    * The store refuses this object itself; its bytes stay here, and it holds up no other. If it was
    * sent elsewhere, that ends.
-   * @param mayBeThere as of {@link markFailed}. @returns false if it was not waiting.
+   * @param mayBeThere as of {@link markFailed}. @param said as of a Failure.
+   * @returns false if it was not waiting.
    */
-  markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false): boolean {
+  markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false, said?: string): boolean {
     const changed = this.sql.run`
-      UPDATE object SET state = 'set_aside', attempts = attempts + 1,
+      UPDATE object SET state = 'set_aside', attempts = attempts + 1, failing_ms = NULL, answer = ${said ?? null},
         doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, aside_ms = ${nowMs},
         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
         target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
@@ -161,15 +179,21 @@ export class Objects extends ReaderPart {
    * Objects that a receiver takes go in the place of one that it does not. @returns false if it was
    * not waiting, or cannot be taken apart: then it is set aside.
    */
-  divide(object: ObjectRow, most: { records: number; bytes: number; why: string | null }, nowMs: number): boolean {
+  divide(object: ObjectRow, most: Divided, nowMs: number): boolean {
     if (this.object(object.number)?.state !== "waiting") return false;
     if (!isDivisible(object, this.#cutInto()) || object.records < 2) {
       const words = most.why ?? "more than the destination takes in one request";
-      this.markSetAside(object, `an object was set aside: ${words}; it cannot be divided`, nowMs);
+      this.markSetAside(object, `an object was set aside: ${words}; it cannot be divided`, nowMs, most.mayBeThere);
       return true;
     }
     const records = Math.min(most.records, object.records - 1);
-    divide(object, { records, bytes: most.bytes }, nowMs, this.#cutInto());
+    const { passes } = this.state.requireRow();
+    const failed =
+      most.why === null
+        ? object
+        : { ...object, attempts: object.attempts + 1, error: failureWords(most.why, "retry"), passes };
+    const doubtful = doubtAfter(object, most.mayBeThere ?? false);
+    divide({ ...failed, doubtful }, { records, bytes: most.bytes }, nowMs, this.#cutInto());
     return true;
   }
 
@@ -186,13 +210,14 @@ export class Objects extends ReaderPart {
     if (this.object(object.number)?.state !== "waiting") return null;
     if (!isDivisible(object, this.#cutInto())) {
       const words = left.refused[0]?.words ?? left.unnamed?.words ?? left.error?.words ?? "not all of it was taken";
-      this.markSetAside(object, `an object was set aside: ${words}`, nowMs, true);
+      this.markSetAside(object, `an object was set aside: ${words}`, nowMs, true, left.said);
       return { delivered: 0, waiting: [] };
     }
     const { delivered, waiting, aside } = takeApart(object, left, nowMs, this.#cutInto());
     for (const { number, records, words } of aside) {
       const row = this.object(number);
-      if (row !== null) this.markSetAside({ ...row, records }, `an object was set aside: ${words}`, nowMs);
+      if (row !== null)
+        this.markSetAside({ ...row, records }, `an object was set aside: ${words}`, nowMs, false, left.said);
     }
     if (delivered > 0) {
       const share = (of: number): number => Math.round((of * delivered) / object.records);
@@ -221,7 +246,7 @@ export class Objects extends ReaderPart {
     const key = this.state.keyOf(object, name, templateElsewhere(object));
     const changed = this.sql.run`
       UPDATE object SET number = ${number}, name = ${name}, key = ${key}, cut_ms = ${nowMs},
-        doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1,
+        doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1, failing_ms = NULL,
         next_attempt_ms = ${object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS}
       WHERE number = ${object.number} AND state = 'waiting'`;
     return changed > 0;
@@ -240,7 +265,7 @@ export class Objects extends ReaderPart {
       this.sql.run`
         UPDATE object SET key = ${this.state.keyOf(object, object.name, template)},
           doubtful = iif(${isSame ? 1 : 0} OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0,
-          next_attempt_ms = 0 WHERE number = ${object.number}`;
+          failing_ms = NULL, next_attempt_ms = 0 WHERE number = ${object.number}`;
     }
     this.state.forgetStore();
   }

@@ -36,6 +36,7 @@ export const READER_STEPS = [
         listed_open_day   INTEGER NOT NULL DEFAULT 0, -- and the one after it
         last_complete_ms  INTEGER,                    -- in the first node: of the whole job
         last_received_ms  INTEGER,                    -- when records last came
+        passes            INTEGER NOT NULL DEFAULT 0, -- objects that the job's own destination has taken
         failures          INTEGER NOT NULL DEFAULT 0, -- uploads in a row
         failing_since_ms  INTEGER,                    -- of the first failure after the last success
         resume_ms         INTEGER NOT NULL DEFAULT 0, -- after a failure, nothing is tried before
@@ -108,6 +109,9 @@ export const READER_STEPS = [
         doubtful        INTEGER NOT NULL DEFAULT 0,   -- an attempt ended without an answer: it may be there
         verified        INTEGER,                      -- delivered, and the store said so or showed it
         error           TEXT,
+        failing_ms      INTEGER,                      -- since when it fails; NULL: it does not
+        passes          INTEGER NOT NULL DEFAULT 0,   -- reader.passes when it failed last
+        answer          TEXT,                         -- what its destination said when it was set aside
         uploaded_ms     INTEGER,
         aside_ms        INTEGER,                      -- when it was last set aside
         far             INTEGER NOT NULL DEFAULT 0,   -- its lane, see rows.ts

@@ -21,6 +21,8 @@ export type ReaderRow = {
   delivered_raw: number;
   delivered_bytes: number;
   last_complete_ms: number | null;
+  /** Objects that the job's own destination has taken, in whole or in part. */
+  passes: number;
   failures: number;
   resume_ms: number;
   relieved_ms: number;
@@ -123,6 +125,12 @@ export type ObjectRow = {
   doubtful: number;
   verified: number | null;
   error: string | null;
+  /** Since when it fails; null: it does not. */
+  failing_ms: number | null;
+  /** Of {@link ReaderRow.passes}, when it failed last. */
+  passes: number;
+  /** What its destination said when it was set aside: text of a stranger, bounded; null: nothing. */
+  answer: string | null;
   uploaded_ms: number | null;
   replay: string | null;
   replay_of: number | null;

@@ -213,10 +213,17 @@ export class ReaderState extends Tables {
     return row.node * NUMBERS_PER_NODE + row.next_object;
   }
 
-  /** An object was delivered: all is well again. */
-  countDelivered(records: number, rawBytes: number, bytes: number): void {
+  /**
+   * An object was delivered: the destination takes what it is sent.
+   * @param failing what another object still fails on; null: all is well again.
+   */
+  countDelivered(records: number, rawBytes: number, bytes: number, failing: string | null): void {
     this.countDeliveredElsewhere(records, rawBytes, bytes);
-    this.set({ ...UNPARKED, unconditional: this.leftOut(), last_error_ms: null, error_message: null });
+    const { last_error_ms } = this.#add({ passes: 1 });
+    this.set({
+      ...{ ...UNPARKED, unconditional: this.leftOut(), error_message: failing },
+      last_error_ms: failing === null ? null : last_error_ms,
+    });
   }
 
   /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */

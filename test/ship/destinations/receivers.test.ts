@@ -182,7 +182,8 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
     const refused = await ship(to, of);
     expect(refused.map(({ line: bad }) => bad)).toEqual([poisoned]);
     expect(refused[0]?.words).toMatch(/HTTP 4\d\d/);
-    const taken = takesPrefix ? [...new Set(held.taken())] : held.taken();
+    // Loki merges what it stored of a push that it refused.
+    const taken = takesPrefix || partialAt.includes(400) ? [...new Set(held.taken())] : held.taken();
     expect(taken.toSorted()).toEqual(marks(5));
   });
 
@@ -256,7 +257,8 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
   });
 
   it("never puts a secret into words, whatever it answers", async () => {
-    const echo = SECRETS.join(" ");
+    const own = SECRETS.filter((secret) => conf.includes(secret));
+    const echo = own.join(" ");
     const said: unknown[] = [];
     for (const status of [200, 307, 400, 403, 404, 500, 0]) {
       const { to } = open(() => async () => {
@@ -265,7 +267,8 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
       });
       said.push(await write(to, lines(2)), await to.probe());
     }
-    for (const secret of SECRETS) expect(JSON.stringify(said)).not.toContain(secret);
+    expect(own.length).toBeGreaterThan(0);
+    for (const secret of own) expect(JSON.stringify(said)).not.toContain(secret);
   });
 
   it("is shown with its secrets masked, is the same place, and takes them back", () => {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RETRY_AFTER_MAX_S } from "../../../src/base/limits.ts";
 import type { FailureKind } from "../../../src/ship/destinations/failure.ts";
-import { disposition, failureWords } from "../../../src/ship/reader/disposition.ts";
+import { failureWords, type Standing, stepAfter, waitAfter } from "../../../src/ship/reader/disposition.ts";
 
 const words = fc.constantFrom("HTTP 503", "timeout");
 const retryAfterS = fc.option(fc.integer({ min: 1, max: RETRY_AFTER_MAX_S }));
@@ -30,16 +30,14 @@ function doubled(firstMs: number, maxMs: number, failures: number): number {
 }
 
 function delayOf(error: FailureKind, failures: number, chance: number): number {
-  const what = disposition(error, failures, chance);
-  if (what.do === "set_aside") throw new Error("set aside");
-  return what.delayMs;
+  return waitAfter(error, failures, chance).delayMs;
 }
 
 describe("the delay after a failed upload", () => {
   it("is from half to all of a doubling one, in whole milliseconds, and no shorter than the store asked for", () => {
     fc.assert(
       fc.property(later, attempt, random, (error, failures, chance) => {
-        const what = disposition(error, failures, chance);
+        const what = waitAfter(error, failures, chance);
         expect(what.do).toBe("retry");
         const delay = delayOf(error, failures, chance);
         const asked = error.kind === "busy" ? (error.retryAfterS ?? 0) * 1_000 : 0;
@@ -55,7 +53,7 @@ describe("the delay after a failed upload", () => {
   it("where nothing will change by itself, is never longer than five minutes", () => {
     fc.assert(
       fc.property(parked, attempt, random, (error, failures, chance) => {
-        expect(disposition(error, failures, chance).do).toBe("park");
+        expect(waitAfter(error, failures, chance).do).toBe("park");
         const delay = delayOf(error, failures, chance);
         const full = doubled(60_000, 300_000, failures);
         expect(Number.isSafeInteger(delay)).toBe(true);
@@ -77,16 +75,69 @@ describe("the delay after a failed upload", () => {
     );
   });
 
-  it("is none for an object that is refused for itself, however often, and whatever it is, it is said in words", () => {
-    fc.assert(
-      fc.property(attempt, random, (failures, chance) => {
-        expect(disposition({ kind: "refused", words: "HTTP 413" }, failures, chance)).toEqual({ do: "set_aside" });
-      }),
-    );
+  it("is said in words, whatever it is", () => {
     fc.assert(
       fc.property(fc.oneof(later, parked), attempt, (error, failures) => {
-        expect(failureWords(error.words, disposition(error, failures, 0).do)).toContain(error.words);
+        expect(failureWords(error.words, waitAfter(error, failures, 0).do)).toContain(error.words);
       }),
     );
+  });
+});
+
+describe("what is done with an object that failed", () => {
+  const LONG = { tries: 5, failingMs: 0 };
+  const failing: Standing = {
+    failure: "busy",
+    ...LONG,
+    isDivisible: true,
+    othersPass: false,
+    isSetAsideLast: false,
+    test: null,
+  };
+  const kinds = ["busy", "unreachable", "misconfigured"] as const;
+
+  it.each<[what: string, standing: Partial<Standing>, step: ReturnType<typeof stepAfter>]>([
+    ["others pass, and it has failed three times", { othersPass: true, tries: 3 }, "divide"],
+    ["others pass, and it has failed twice", { othersPass: true, tries: 2 }, "wait"],
+    ["others pass, and it has failed twice in a minute", { othersPass: true, tries: 2, failingMs: 60_000 }, "divide"],
+    ["others pass, and it failed once, a day ago by a clock that leapt", { tries: 1, failingMs: 86_400_000 }, "wait"],
+    ["nothing else was sent", {}, "ask"],
+    ["nothing else was sent, and the test record passes", { test: "taken" }, "divide"],
+    ["nothing else was sent, and the test record is refused", { test: "refused" }, "wait"],
+    ["others pass, and it is one record", { othersPass: true, isDivisible: false }, "set_aside"],
+    ["others pass, and it is one record of four failures", { othersPass: true, isDivisible: false, tries: 4 }, "wait"],
+    [
+      "others pass, and it is one record that fails for two minutes",
+      { othersPass: true, isDivisible: false, tries: 3, failingMs: 120_000 },
+      "set_aside",
+    ],
+    ["it is one record, and nothing else was sent", { isDivisible: false }, "ask"],
+    ["it is one record, and the test record passes", { isDivisible: false, test: "taken" }, "set_aside"],
+    ["it follows one that was set aside", { isSetAsideLast: true }, "wait"],
+    ["it follows one that was set aside, and others pass", { isSetAsideLast: true, othersPass: true }, "divide"],
+  ])("where %s", (_what, standing, step) => {
+    for (const failure of kinds) expect(stepAfter({ ...failing, failure, ...standing }), failure).toBe(step);
+  });
+
+  it("where its destination has tried that already, or cannot be read", () => {
+    for (const isDivisible of [true, false]) {
+      const first = { ...failing, failure: "refused", tries: 1, isDivisible } as const;
+      expect(stepAfter(first)).toBe("set_aside");
+      expect(stepAfter({ ...first, isSetAsideLast: true })).toBe("wait");
+      expect(stepAfter({ ...failing, failure: "unusable", othersPass: true, isDivisible })).toBe("wait");
+    }
+  });
+
+  it("never touches an object while everything fails", () => {
+    const standing = fc.record({
+      failure: fc.constantFrom(...kinds),
+      tries: attempt,
+      failingMs: fc.nat(),
+      isDivisible: fc.boolean(),
+      othersPass: fc.constant(false),
+      isSetAsideLast: fc.boolean(),
+      test: fc.constantFrom("refused" as const, null),
+    });
+    fc.assert(fc.property(standing, (all) => ["wait", "ask"].includes(stepAfter(all))));
   });
 });

@@ -27,7 +27,7 @@ it("fails since the first failure after the last success, and is parked by what 
     return [failingSinceMs, parked];
   };
   const attempt = async (status: number | null, afterMs: number): Promise<[number | null, boolean]> => {
-    await control.script(status === null ? [] : [rule({ do: "answer", status }, PUTS)]);
+    await control.script(status === null ? [] : [rule({ do: "answer", status }, { method: "PUT" })]);
     clock.advance(afterMs);
     await runAlarm(job);
     return fails();

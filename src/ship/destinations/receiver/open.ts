@@ -9,6 +9,7 @@ import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
 import { testLine } from "./records.ts";
 import { bodyOf, headOf, isText, NDJSON_TYPE, noText, partly, type SentBody, tooMuch, unreadable } from "./request.ts";
+import { withText } from "./said.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -68,11 +69,7 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
   if (built.kind !== "packed") return built;
   const { records } = built;
   const verdict = await sender.sendPacked(id, built);
-  const outcome = await outcomeOf(verdict, object, sender, (entry) => records[entry]);
-  const isInDoubt = outcome.kind === "failed" && outcome.error.kind === "refused" && outcome.mayBeThere === true;
-  if (!isInDoubt || !receiver.tellsRepeats || object.records < 2) return outcome;
-  const lines = await contentLines(body());
-  return lines === null ? outcome : findRefused(lines, id, sender, form, outcome.error.words);
+  return outcomeOf(verdict, object, sender, (entry) => records[entry]);
 }
 
 /** A body as it is sent. `records` as of a body that is not compressed. */
@@ -102,63 +99,6 @@ function packed({ text, records }: Pick<SentBody, "text" | "records">): Packed {
 }
 
 /**
- * Requests that one write may take to find the records that are refused, and after how long, in
- * ms, it begins no further one: an alarm of a durable object runs for 15 minutes.
- * https://developers.cloudflare.com/durable-objects/platform/limits/
- */
-const SEARCH_REQUESTS = 64;
-const SEARCH_MS = 5 * 60_000;
-
-/**
- * Of a body that was refused while some of it was taken, sends the halves, and of a half that is
- * refused its halves. A record keeps its id, so that a receiver can tell that it has it. What is
- * not found within the bound is refused without being named.
- */
-async function findRefused(
-  lines: readonly string[],
-  id: string,
-  sender: Sender,
-  form: BodyForm,
-  why: string,
-): Promise<WriteOutcome> {
-  const halves = (from: number, until: number): [number, number][] => {
-    const middle = Math.ceil((from + until) / 2);
-    return [
-      [middle, until],
-      [from, middle],
-    ];
-  };
-  const open = halves(0, lines.length);
-  const refused: { record: number; words: string }[] = [];
-  let words = why;
-  const untilMs = sender.nowMs() + SEARCH_MS;
-  for (let requests = 0; open.length > 0 && requests < SEARCH_REQUESTS && sender.nowMs() < untilMs; requests++) {
-    const [from, until] = open.pop() as [number, number];
-    const part = lines.slice(from, until);
-    const built = buildBody(part, id, form, sender.receiver.name, sender.nowMs(), from);
-    // The whole was built a moment ago: only the clock has moved.
-    if (built.kind !== "body") return { kind: "failed", error: NOT_FOUND_OUT, mayBeThere: true };
-    const verdict = await sender.sendPacked(id, packed(built));
-    if (verdict.kind === "taken") continue;
-    const error = verdict.error ?? NOT_FOUND_OUT;
-    if (error.kind !== "refused") return { kind: "failed", error, mayBeThere: true };
-    words = error.words;
-    if (part.length === 1) refused.push({ record: from, words });
-    else open.push(...halves(from, until));
-  }
-  const records = open.reduce((sum, [from, until]) => sum + until - from, 0);
-  const unnamed = records === 0 ? null : { records, words };
-  return partly({ isSent: true, refused, unnamed, mayBeThere: true });
-}
-
-const NOT_FOUND_OUT: Failure = {
-  kind: "busy",
-  words: "the receiver did not say which records were taken",
-  retryAfterS: null,
-  cause: "internal",
-};
-
-/**
  * What a verdict means for an object. A body that is refused as a whole goes on as halves, until
  * the record is found that it was refused for. Where a probe is refused as well, no record is to
  * blame, nor where each of them is refused by itself.
@@ -182,8 +122,8 @@ async function outcomeOf(
         const error = await refusesAll(sender);
         if (error !== null) return { kind: "failed", error, mayBeThere: false };
       }
-      const { error, unnamed, mayBeThere } = verdict;
-      return { kind: "partly", isSent: true, again, refused, error, unnamed, ...(mayBeThere && { mayBeThere }) };
+      const { kind: _kind, refused: _refused, ...rest } = verdict;
+      return { ...rest, kind: "partly", isSent: true, again, refused };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
@@ -198,8 +138,10 @@ async function outcomeOf(
         const refused = [{ record: named, words: error.words }];
         return partly({ isSent: true, refused, again, mayBeThere: true });
       }
-      if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
-      return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
+      if (object.records < 2) return { kind: "failed", error, mayBeThere };
+      const half = { records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
+      // What it has, it has once, however often it is sent.
+      return { kind: "divide", ...half, mayBeThere: mayBeThere && sender.receiver.tellsRepeats !== true };
     }
   }
 }
@@ -305,7 +247,8 @@ class Sender {
     const { url, headers } = headOf(this.#destination.credentials, this.receiver, id, type);
     const timeoutMs = Math.min(ANSWER_MS + bytes / SLOWEST_BYTES_PER_MS, LONGEST_MS);
     try {
-      return this.receiver.judge(await this.#request(url, headers, packed, bytes, timeoutMs), count);
+      const answer = await this.#request(url, headers, packed, bytes, timeoutMs);
+      return withText(this.receiver.judge(answer, count), answer.text, this.#destination.credentials.options);
     } catch (error) {
       // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.
       return lost(error instanceof Error && error.name === "TimeoutError" ? "timeout" : "connection_failed");

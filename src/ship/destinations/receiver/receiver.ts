@@ -160,8 +160,7 @@ export type Verdict =
   | { kind: "taken" }
   /**
    * `mayBeThere`: some or all of it may have been taken. `entry`: the one that it was refused for,
-   * where the answer names it; those before it may have been taken. Where none is named and
-   * it tells repeats, that is found out.
+   * where the answer names it; those before it may have been taken.
    */
   | { kind: "failed"; error: Failure; mayBeThere: boolean; entry?: number }
   /** Entries by their place in the body. `mayBeThere`: of those that are sent again. */
@@ -172,4 +171,6 @@ export type Verdict =
       refused: readonly { entry: number; words: string }[];
       unnamed: { records: number; words: string } | null;
       mayBeThere?: boolean;
+      /** As of a Failure. */
+      said?: string;
     };
