@@ -2,7 +2,7 @@
  * What receivers answer: nothing is lost, and a record is there twice only where the ledger counts
  * it as sent again in doubt, or never where the receiver tells repeats.
  */
-import { describe, expect, inject, vi } from "vitest";
+import { ALL, describe, expect, inject, vi } from "vitest";
 import { platform } from "../../src/base/platform.ts";
 import { Random } from "../soak/random.ts";
 import { cells, variants } from "../support/matrix.ts";
@@ -46,7 +46,7 @@ describe("a receiver that cannot now", () => {
   ];
   for (const [kind, [name, action, words, mayBe]] of cells(RECEIVERS, variants(answers, 6))) {
     row(`${kind} answers ${name}, for two hours`, async (world) => {
-      const { job, control } = await failingJob(world, rule(action, POSTS), { receiver: kind });
+      const { job, control } = await failingJob(world, rule(action, ALL), { receiver: kind });
       await pass(world);
       for (let n = 0; n < 3; n++) {
         await pass(world, (2 * HOUR_MS) / 3);
@@ -92,11 +92,9 @@ describe("a receiver that cannot now", () => {
   ];
   for (const [kind, name, body, words] of variants(pages, 6)) {
     row(`${kind} answers 200 with ${name}, after taking it: no success`, async (world) => {
-      const { job, control } = await failingJob(
-        world,
-        [rule({ do: "answer", status: 200, body, store: true }, POSTS)],
-        { receiver: kind },
-      );
+      const { job, control } = await failingJob(world, [rule({ do: "answer", status: 200, body, store: true }, ALL)], {
+        receiver: kind,
+      });
       for (let n = 0; n < 4; n++) await pass(world, 900_000);
       expect(await said(job)).toMatch(words);
       expect(await said(job)).toMatch(/; it is being tried again$/);
@@ -128,7 +126,7 @@ describe("a receiver that cannot now", () => {
       const endMs = world.clock.nowMs() + HOUR_MS;
       for (let leftS = 3_600; leftS > 0; leftS -= 180) {
         const headers = { "retry-after": `${Math.ceil((endMs - world.clock.nowMs()) / 1_000)}` };
-        await control.script([rule({ do: "answer", status: 429, headers, body: RATE_LIMITED }, POSTS)]);
+        await control.script([rule({ do: "answer", status: 429, headers, body: RATE_LIMITED }, ALL)]);
         await arrive(world, world.mint(5));
         await pass(world, 180_000);
         if (leftS % 900 === 0) await world.runCron();
@@ -224,7 +222,7 @@ describe("a receiver that is down for days", () => {
     row(`${kind} ${name} for three days, and another job delivers all the while`, async (world) => {
       const { job, control } = await waitingJob(world, { records: 3, receiver: kind });
       const healthy = await world.createJob({ receiver: "elastic" });
-      await control.script([rule(action, POSTS)]);
+      await control.script([rule(action, ALL)]);
       for (let hours = 6; hours <= 72; hours += 6) {
         await arrive(world, world.mint(3));
         await pass(world, 38_000);
@@ -248,7 +246,7 @@ describe("a receiver that takes no record that is old", () => {
     row(`${kind} is down for too long: what is too old by then is set aside, and said`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
-      await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
+      await control.script([rule({ do: "answer", status: 503 }, ALL)]);
       const old = world.mint(10);
       await arrive(world, old);
       for (let n = 0; n < 12; n++) await pass(world, (hours / 10) * HOUR_MS);

@@ -29,6 +29,8 @@ export const TIMELESS = RECEIVERS.filter((kind) => !(kind in AGES));
 
 /** Requests with records, and those that test whether it takes any. */
 export const POSTS: Match = { method: "POST", keyExcludes: "/test-" };
+/** All requests: the receiver is down. */
+export const ALL: Match = { method: "POST" };
 export const TESTS: Match = { method: "POST", keyIncludes: "/test-" };
 
 /** Records that were sent again in doubt, as the API says. */

@@ -110,7 +110,7 @@ export class Attempts {
   /** Sends the test record, where that decides what becomes of an object that failed. */
   async #test(object: ObjectRow, outcome: WriteOutcome, to: Destination, job: JobConfig): Promise<Tried> {
     // A store sees objects, not records.
-    const tried = { test: null, takesRecords: !termsOf(to).repeats.once };
+    const tried: Tried = termsOf(to).repeats.once ? NOT_TRIED : { test: null, takesRecords: true };
     if (outcome.kind !== "failed" || !this.#host.state.hasJob()) return tried;
     if (stepAfter(this.#standing(object, outcome.error, tried, platform.now())) !== "ask") return tried;
     const open = targetOf(object) === null ? this.#openFor(job.destinationVersion, to) : openDestination(to, platform);
@@ -295,8 +295,9 @@ export class Attempts {
     const { state, objects } = this.#host;
     const { mayBeThere, tried } = failed;
     const standing = this.#standing(object, failed.error, tried, now);
-    const asked = standing.isSetAsideLast ? asMisconfigured(failed.error) : failed.error;
-    const error = standing.othersPass ? asOwnFault(asked) : asked;
+    const { isSetAsideLast, othersPass } = standing;
+    const asked = isSetAsideLast && !othersPass ? asMisconfigured(failed.error) : failed.error;
+    const error = othersPass ? asOwnFault(asked) : asked;
     const end = (counts: boolean, what: UploadEnd["outcome"]) =>
       endOf(counts ? what : "superseded", { kind: "failed", error });
     const step = stepAfter(standing);
@@ -318,8 +319,9 @@ export class Attempts {
 
   /** Of an object that is to blame itself, the halves go on. */
   #divide(object: ObjectRow, { error, mayBeThere }: Failed, now: number): UploadEnd {
+    const { objects, state } = this.#host;
     const half = { records: Math.ceil(object.records / 2), bytes: object.raw_bytes, why: error.words, mayBeThere };
-    const counts = this.#host.objects.divide(object, half, now);
+    const counts = objects.divide({ ...object, passes: state.requireRow().passes }, half, now);
     return endOf(counts ? "divided" : "superseded", { kind: "failed", error });
   }
 }
@@ -331,7 +333,7 @@ interface Tried {
   takesRecords: boolean;
 }
 
-const NOT_TRIED: Tried = { test: null, takesRecords: false };
+const NOT_TRIED: Tried = { test: "none", takesRecords: false };
 
 interface Failed {
   error: Failure;

@@ -15,14 +15,20 @@ export interface Standing {
   /** Failures in a row, and since when, in ms. */
   tries: number;
   failingMs: number;
-  /** It can be sent in parts. */
+  /** It goes to what takes records, and has several, which can be sent in parts. */
   isDivisible: boolean;
-  /** The destination has taken another object of the job since the failure before this one. */
+  /**
+   * The destination has taken another object of the job since the failure before this one; of a
+   * refusal, since the first one.
+   */
   othersPass: boolean;
   /** An object was set aside, and none has been delivered since. */
   isSetAsideLast: boolean;
-  /** What became of the test record; null: it was not sent. */
-  test: "taken" | "refused" | null;
+  /**
+   * What became of the test record; null: it was not sent. "none": there is none, as a store that
+   * takes a small object shows little about a large one.
+   */
+  test: "taken" | "refused" | "none" | null;
 }
 
 /**
@@ -41,25 +47,25 @@ const PATIENCE = {
  *
  * | failure | long enough | others pass | test record | step |
  * | --- | --- | --- | --- | --- |
- * | `refused`: the destination has tried that already | | | | set aside; wait, if the last one was |
+ * | `refused`: the destination has tried that already | | | | set aside; wait, if the last one was, and no other passes |
  * | `unusable` | | | | wait |
  * | any other | no | | | wait |
  * | | yes | yes | | divide, or set aside |
  * | | yes | no | not sent | ask; wait, if an object was set aside last |
  * | | yes | no | taken | divide, or set aside |
- * | | yes | no | refused | wait |
+ * | | yes | no | refused, or there is none | wait |
  */
 export function stepAfter(standing: Standing): Step {
   const { failure, tries, failingMs, isDivisible, othersPass, isSetAsideLast, test } = standing;
   if (failure === "unusable") return "wait";
-  if (failure === "refused") return isSetAsideLast ? "wait" : "set_aside";
+  if (failure === "refused") return isSetAsideLast && !othersPass ? "wait" : "set_aside";
   const step = isDivisible ? "divide" : "set_aside";
   const patience = PATIENCE[step];
   const isLong = tries >= patience.tries || (tries >= patience.least && failingMs >= patience.ms);
   if (!isLong) return "wait";
   if (othersPass) return step;
   // One after another: the fault is not theirs.
-  if (isSetAsideLast || test === "refused") return "wait";
+  if (isSetAsideLast || test === "refused" || test === "none") return "wait";
   return test === null ? "ask" : step;
 }
 

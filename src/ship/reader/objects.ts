@@ -21,6 +21,12 @@ const RELIEVE_AGAIN_MS = 15 * 60_000;
  */
 export type Lane = keyof typeof FAR;
 
+/**
+ * While so many objects are set aside, what is refused is not taken apart: each record that is
+ * found costs several requests.
+ */
+const ASIDE_MANY = 1_000;
+
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
 
@@ -181,18 +187,19 @@ export class Objects extends ReaderPart {
    */
   divide(object: ObjectRow, most: Divided, nowMs: number): boolean {
     if (this.object(object.number)?.state !== "waiting") return false;
-    if (!isDivisible(object, this.#cutInto()) || object.records < 2) {
-      const words = most.why ?? "more than the destination takes in one request";
-      this.markSetAside(object, `an object was set aside: ${words}; it cannot be divided`, nowMs, most.mayBeThere);
+    const { passes, aside_objects: aside } = this.state.requireRow();
+    const { why, mayBeThere = false } = most;
+    const isMany = why !== null && aside >= ASIDE_MANY;
+    if (isMany || object.records < 2 || !isDivisible(object, this.#cutInto())) {
+      const not = isMany ? `not taken apart, as ${aside} objects are set aside` : "it cannot be divided";
+      const words = `${why ?? "more than the destination takes in one request"}; ${not}`;
+      this.markSetAside(object, failureWords(words, "set_aside"), nowMs, mayBeThere);
       return true;
     }
     const records = Math.min(most.records, object.records - 1);
-    const { passes } = this.state.requireRow();
-    const failed =
-      most.why === null
-        ? object
-        : { ...object, attempts: object.attempts + 1, error: failureWords(most.why, "retry"), passes };
-    const doubtful = doubtAfter(object, most.mayBeThere ?? false);
+    const tried = { attempts: object.attempts + 1, passes: object.attempts === 0 ? passes : object.passes };
+    const failed = why === null ? object : { ...object, ...tried, error: failureWords(why, "retry") };
+    const doubtful = doubtAfter(object, mayBeThere);
     divide({ ...failed, doubtful }, { records, bytes: most.bytes }, nowMs, this.#cutInto());
     return true;
   }

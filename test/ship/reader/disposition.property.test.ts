@@ -111,6 +111,7 @@ describe("what is done with an object that failed", () => {
       { othersPass: true, isDivisible: false, tries: 3, failingMs: 120_000 },
       "set_aside",
     ],
+    ["nothing else was sent to a store", { isDivisible: false, test: "none" }, "wait"],
     ["it is one record, and nothing else was sent", { isDivisible: false }, "ask"],
     ["it is one record, and the test record passes", { isDivisible: false, test: "taken" }, "set_aside"],
     ["it follows one that was set aside", { isSetAsideLast: true }, "wait"],
@@ -124,6 +125,7 @@ describe("what is done with an object that failed", () => {
       const first = { ...failing, failure: "refused", tries: 1, isDivisible } as const;
       expect(stepAfter(first)).toBe("set_aside");
       expect(stepAfter({ ...first, isSetAsideLast: true })).toBe("wait");
+      expect(stepAfter({ ...first, isSetAsideLast: true, othersPass: true })).toBe("set_aside");
       expect(stepAfter({ ...failing, failure: "unusable", othersPass: true, isDivisible })).toBe("wait");
     }
   });
@@ -136,7 +138,7 @@ describe("what is done with an object that failed", () => {
       isDivisible: fc.boolean(),
       othersPass: fc.constant(false),
       isSetAsideLast: fc.boolean(),
-      test: fc.constantFrom("refused" as const, null),
+      test: fc.constantFrom("refused" as const, "none" as const, null),
     });
     fc.assert(fc.property(standing, (all) => ["wait", "ask"].includes(stepAfter(all))));
   });
