@@ -201,7 +201,7 @@ describe("a receiver that tells a repeat for a while", () => {
       // It says that it shall not be sent again before others have been taken.
       const later = { do: "answer", status: 429, headers: { "retry-after": "1800" } } as const;
       await control.script([rule(later, { ...POSTS, keyIncludes: key }, 1)]);
-      await pass(world, 60_000);
+      await pass(world);
       for (let n = 0; n < 6; n++) {
         await arrive(world, world.mint(2));
         for (let turns = 0; turns < 3; turns++) await pass(world, 60_000);
