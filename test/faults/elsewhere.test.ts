@@ -2,7 +2,7 @@
  * What was set aside is sent to another destination than its job's. Each record is there once,
  * whatever fails there, or at the job's own; what that other one refuses is set aside again.
  */
-import { ALL, abortAllDurableObjects } from "cloudflare:test";
+import { abortAllDurableObjects } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { JobReader } from "../../src/index.ts";
@@ -18,7 +18,7 @@ import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
 import { asideOf, type Refused, refused, resend } from "./aside.ts";
 import { Fault } from "./fault.ts";
-import { POSTS, posts, resent } from "./receivers.ts";
+import { ALL, POSTS, posts, resent } from "./receivers.ts";
 import { row } from "./row.ts";
 import { arrive, controlOf, countsOf, decided, expectSettled, PUTS, pass, said, written } from "./stores.ts";
 

@@ -2,7 +2,7 @@
  * What receivers answer: nothing is lost, and a record is there twice only where the ledger counts
  * it as sent again in doubt, or never where the receiver tells repeats.
  */
-import { ALL, describe, expect, inject, vi } from "vitest";
+import { describe, expect, inject, vi } from "vitest";
 import { platform } from "../../src/base/platform.ts";
 import { Random } from "../soak/random.ts";
 import { cells, variants } from "../support/matrix.ts";
@@ -11,7 +11,7 @@ import { jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
 import { asideOf, resend } from "./aside.ts";
-import { AGES, LASTING, POSTS, posts, RECEIVERS, resent, SOME, sendAgain, TESTS, TIMELESS } from "./receivers.ts";
+import { AGES, ALL, LASTING, POSTS, posts, RECEIVERS, resent, SOME, sendAgain, TESTS, TIMELESS } from "./receivers.ts";
 import { row } from "./row.ts";
 import {
   arrive,
