@@ -359,9 +359,24 @@ export class JobReader extends DurableObject<Env> {
     });
   }
 
-  /** null: it is not set aside. */
-  asideObject(number: number): AsideObject | null {
-    return this.#state.hasJob() ? this.#aside.get(number) : null;
+  /** null: it is not set aside. @param orWaiting one that waits for its upload, too. */
+  asideObject(number: number, orWaiting = false): AsideObject | null {
+    if (!this.#state.hasJob()) return null;
+    return orWaiting ? this.#aside.find(number) : this.#aside.get(number);
+  }
+
+  /**
+   * Sets an object aside that waits for its upload. @returns its new state, also if it was set
+   * aside before; null: it is neither.
+   */
+  asidePut(number: number): AsideObject | null {
+    const now = platform.now();
+    return this.#transaction(() => {
+      if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
+      const object = this.#objects.object(number);
+      if (object?.state === "waiting") this.#objects.takeOut(object, now, this.#uploads.underWay.has(number));
+      return this.#aside.get(number);
+    });
   }
 
   /** Its bytes, as they would be uploaded. null: it is not set aside. */
@@ -372,10 +387,10 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Uploads an object again that was set aside. @returns its new state; null: it is not set aside,
-   * or its job was discarded.
+   * Uploads an object again that was set aside, or at once one that waits. @returns its new state;
+   * null: it is neither, or its job was discarded; "under_way": it is being sent now.
    */
-  asideResend(number: number): AsideObject | null {
+  asideResend(number: number): AsideObject | "under_way" | null {
     return this.#resend(number, null);
   }
 
@@ -383,12 +398,13 @@ export class JobReader extends DurableObject<Env> {
    * The same to another destination than its job's.
    * @param shown the destination, masked.
    */
-  asideSendTo(number: number, target: Target, shown: string): AsideObject | null {
+  asideSendTo(number: number, target: Target, shown: string): AsideObject | "under_way" | null {
     return this.#resend(number, { target, shown });
   }
 
-  #resend(number: number, to: { target: Target; shown: string } | null): AsideObject | null {
+  #resend(number: number, to: { target: Target; shown: string } | null): AsideObject | "under_way" | null {
     const now = platform.now();
+    if (this.#uploads.underWay.has(number)) return "under_way";
     return this.#transaction(() => {
       if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
       const object = this.#aside.resend(number, now, to);

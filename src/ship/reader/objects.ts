@@ -157,6 +157,16 @@ export class Objects extends ReaderPart {
     return object.records > 1 && object.doubtful !== DOUBT.partly && areLines(object);
   }
 
+  /**
+   * A user sets an object aside that waits.
+   * @param mayBeThere it is under way: what becomes of that attempt changes nothing any more.
+   */
+  takeOut(object: ObjectRow, nowMs: number, mayBeThere: boolean): void {
+    const words = `set aside by hand${object.error === null ? "" : `; ${object.error}`}`;
+    this.#setAside(object, words, nowMs, mayBeThere, object.answer);
+    this.state.countReturned(object.records, words, nowMs);
+  }
+
   /** What has been found out about where an object goes. */
   setTarget({ number }: ObjectRow, target: Target): void {
     this.sql.run`
@@ -170,15 +180,19 @@ export class Objects extends ReaderPart {
    * @returns false if it was not waiting.
    */
   markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false, said?: string): boolean {
-    const changed = this.sql.run`
-      UPDATE object SET state = 'set_aside', attempts = attempts + 1, failing_ms = NULL, answer = ${said ?? null},
-        doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, aside_ms = ${nowMs},
-        far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
-        target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
-    if (changed === 0) return false;
+    if (!this.#setAside(object, error, nowMs, mayBeThere, said ?? null)) return false;
     if (object.target !== null) this.state.countReturned(object.records, error, nowMs);
     else this.state.countSetAside(object.records, error, nowMs);
     return true;
+  }
+
+  #setAside(object: ObjectRow, error: string, nowMs: number, mayBeThere: boolean, answer: string | null): boolean {
+    const changed = this.sql.run`
+      UPDATE object SET state = 'set_aside', attempts = attempts + 1, failing_ms = NULL, answer = ${answer},
+        doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, aside_ms = ${nowMs},
+        far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
+        target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
+    return changed > 0;
   }
 
   /**

@@ -155,10 +155,12 @@ export interface ReplayMark {
   destination: string | null;
 }
 
-/** An object that its store refuses itself. */
+/** An object that its store refuses itself, or that a user is about to take out of its turn. */
 export interface AsideObject extends ObjectEntry {
   job: number;
   asideMs: number;
+  /** What its destination said: text of a stranger; null: nothing is kept of it. */
+  answer: string | null;
   /** Its job was deleted with all that it had. */
   isDiscarded: boolean;
 }

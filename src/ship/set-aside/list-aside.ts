@@ -93,16 +93,17 @@ export async function findAside(stores: AsideStores, id: AsideId): Promise<Found
   return message === null ? null : { kind: "message", message };
 }
 
-/** null: it is not set aside (any more). */
+/** null: it is not set aside (any more). @param orWaiting one that waits for its upload, too. */
 export async function findObject(
   { env, jobs }: AsideStores,
   { job, number }: AsideId & { kind: "object" },
+  orWaiting = false,
 ): Promise<Found<"object"> | null> {
   // A reader that is only named would come into being.
   if (!everyJob(await jobs()).some(({ id }) => id === job)) return null;
   const reader = await findNode(env, job, number);
   if (reader === null) return null;
-  const object = (await reader.asideObject(number)) as AsideObject | null;
+  const object = (await reader.asideObject(number, orWaiting)) as AsideObject | null;
   return object === null ? null : { kind: "object", object, reader };
 }
 
@@ -127,6 +128,12 @@ export async function discardAside(stores: AsideStores, id: AsideId): Promise<nu
   const found = await findObject(stores, id);
   const object = (await found?.reader.asideDiscard(id.number)) as AsideObject | null | undefined;
   return object?.records ?? null;
+}
+
+/** Sets an object aside that waits for its upload. null: it does not, nor is it set aside. */
+export async function setAside(stores: AsideStores, id: AsideId & { kind: "object" }): Promise<AsideObject | null> {
+  const found = await findObject(stores, id, true);
+  return ((await found?.reader.asidePut(id.number)) as AsideObject | null | undefined) ?? null;
 }
 
 export function sorted(ids: Iterable<number>): number[] {

@@ -48,9 +48,10 @@ export async function resendAll(
     result.stayed += 1;
     if (!canBeSent) return;
     const resent = await resend(id);
-    if (resent.kind === "discarded" || resent.kind === "unreadable" || resent.kind === "unmade") return;
+    const isSent = resent.kind === "message" || resent.kind === "object" || resent.kind === "entry";
+    if (!isSent && resent.kind !== "gone") return;
     result.stayed -= 1;
-    if (resent.kind === "gone") return;
+    if (!isSent) return;
     result.sent += 1;
     if (resent.kind === "message") result.events += resent.count.events;
     else result.records += resent.kind === "object" ? resent.object.records : resent.records;

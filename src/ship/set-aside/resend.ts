@@ -20,6 +20,8 @@ export type Resent =
 export type NotResent =
   /** It is not set aside (any more). */
   | { kind: "gone" }
+  /** It waits, and is being sent now. */
+  | { kind: "under_way" }
   /** An object of a job that was deleted with its undelivered records. */
   | { kind: "discarded" }
   /** This code cannot read it. */
@@ -95,9 +97,10 @@ async function appendAll(
 }
 
 async function resendObject(stores: AsideStores, id: AsideId & { kind: "object" }): Promise<Resent> {
-  const found = await findObject(stores, id);
+  const found = await findObject(stores, id, true);
   if (found?.object.isDiscarded) return { kind: "discarded" };
-  const object = (await found?.reader.asideResend(id.number)) as AsideObject | null | undefined;
+  const object = (await found?.reader.asideResend(id.number)) as AsideObject | "under_way" | null | undefined;
+  if (object === "under_way") return { kind: "under_way" };
   return object ? { kind: "object", object } : { kind: "gone" };
 }
 

@@ -19,13 +19,14 @@ import {
   findAside,
   findObject,
   listAside,
+  setAside,
   sorted,
 } from "../../ship/set-aside/list-aside.ts";
 import { type NotResent, type Resent, resendAside } from "../../ship/set-aside/resend.ts";
 import { resendAll } from "../../ship/set-aside/resend-all.ts";
 import { controlPlane } from "../../state/control/plane.ts";
 import { bodyOf } from "./body.ts";
-import { DELETE_ASIDE, LIST_ASIDE, READ_ASIDE, RESEND_ALL, RESEND_ASIDE } from "./docs/set-aside.ts";
+import { DELETE_ASIDE, LIST_ASIDE, PUT_ASIDE, READ_ASIDE, RESEND_ALL, RESEND_ASIDE } from "./docs/set-aside.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
 import { badDestination, requireWritable } from "./jobs.ts";
@@ -47,6 +48,7 @@ export const setAsideRoutes: Resources = {
   },
   "/set-aside/:aside_id": {
     GET: { permission: "logs:edit", doc: READ_ASIDE, handle: read },
+    PUT: { permission: "logs:edit", action: "set-aside.add", doc: PUT_ASIDE, handle: put },
     DELETE: { permission: "logs:edit", action: "set-aside.delete", doc: DELETE_ASIDE, handle: discard },
   },
   "/set-aside/:aside_id/resend": {
@@ -136,6 +138,14 @@ async function read(c: AppContext): Promise<Response> {
   return success(c, { ...shown, bytes_raw, first_event, last_event, cut_at });
 }
 
+async function put(c: AppContext): Promise<Response> {
+  const id = asideId(c);
+  const stores = storesOf(c);
+  const object = id.kind === "object" ? await setAside(stores, id) : null;
+  if (object === null) throw notFound();
+  return success(c, ofJob(presentObject(object), await stores.jobs()));
+}
+
 async function resendSome(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { skip } = await bodyOf(c, RESEND_ALL);
   const stores = storesOf(c);
@@ -191,7 +201,7 @@ async function sendTo(
   const read = sentDestination(conf, config);
   if (!read.ok) throw badDestination(not, read.why);
   const { value: destination } = read;
-  const found = await findObject(stores, id);
+  const found = await findObject(stores, id, true);
   if (found === null) throw notFound();
   if (found.object.isDiscarded) throw refusal({ kind: "discarded" });
   requireProof(challenge, destination, config, platform);
@@ -212,8 +222,10 @@ async function sendTo(
     host: destination.endpoint.host,
     leaveOut: 0,
   };
-  const object = (await found.reader.asideSendTo(id.number, target, maskDestination(conf))) as AsideObject | null;
+  const sending = found.reader.asideSendTo(id.number, target, maskDestination(conf));
+  const object = (await sending) as AsideObject | "under_way" | null;
   if (object === null) throw notFound();
+  if (object === "under_way") throw refusal({ kind: object });
   return object;
 }
 
@@ -233,6 +245,8 @@ function refusal(resent: NotResent): ApiError {
       return oneError(409, CODE.conflict, DISCARDED);
     case "unreadable":
       return oneError(409, CODE.conflict, unreadable(resent.why));
+    case "under_way":
+      return oneError(409, CODE.conflict, "it is being sent at this moment; try again in a while, or set it aside");
     case "unmade":
       return oneError(409, CODE.conflict, "its records still cannot be made");
   }
@@ -290,7 +304,7 @@ function timeOrNull(ms: number): string | null {
   return Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999 ? null : date.toISOString();
 }
 
-function presentObject({ job, number, key, records, bytes, error, asideMs, isDiscarded }: AsideObject) {
+function presentObject({ job, number, key, records, bytes, error, asideMs, isDiscarded, answer }: AsideObject) {
   return {
     id: nameOf({ kind: "object", job, number }),
     kind: "object",
@@ -303,5 +317,6 @@ function presentObject({ job, number, key, records, bytes, error, asideMs, isDis
     number,
     key,
     records,
+    answer,
   };
 }

@@ -37,6 +37,12 @@ const OBJECT = {
   number: z.int().min(1),
   key: z.string().describe("The key of the refused upload."),
   records: Count,
+  answer: z
+    .string()
+    .nullable()
+    .describe(
+      "The beginning of what its receiver answered, as one line, without the job's credentials; null: unknown.",
+    ),
 };
 
 const ENTRY_OF_LOG = {
@@ -140,11 +146,21 @@ export const Resent = z.discriminatedUnion("kind", [
   }),
 ]);
 
+export const PUT_ASIDE = {
+  summary: "Set an upload aside",
+  description:
+    "Takes an object of a job (`object-<job>-<number>`, by its number in the job's list of objects) out of its turn while it waits for its upload: it is kept, counted as set aside, and holds up nothing. " +
+    "Then it can be resent, sent elsewhere, downloaded or deleted like others. If it is being sent at this moment, it may arrive all the same. An object that is set aside already stays as it is.",
+  result: z.strictObject(OBJECT),
+  examples: [{ name: "An upload that fails" }],
+} satisfies RouteDoc;
+
 export const RESEND_ASIDE = {
   summary: "Resend an entry",
   description:
     "A message goes to every job that was enabled at its intake: none has it before. Then it leaves this list, and its events are counted by their result. " +
     "An object waits for its upload again, at the job's current destination; if that still refuses it, it is set aside again. " +
+    "An object that waits for another attempt is tried at once, or sent elsewhere; while it is being sent, the answer is 409. " +
     "The records of an entry of the log are made again, and wait for their upload. " +
     "With `destination_conf` an object goes there instead, whatever becomes of its job's destination: the destination is tested as for a new job, and has to take the object's records as they were written. " +
     "What it refuses, or does not take in eight attempts, is set aside again, with the reason. " +

@@ -93,6 +93,7 @@ const About = ({ entry }: { entry: Read | AsideView }) => {
     rows.push(["Received", entry.taken_in === null ? "unknown" : <Time at={entry.taken_in} />]);
     rows.push(["Queue", <Foreign text={entry.queue} max={120} />]);
   } else if (entry.kind === "object") {
+    if (entry.answer !== null) rows.push(["Answer", <Foreign text={entry.answer} max={300} />]);
     rows.push(["Key", <Foreign text={entry.key} max={1_100} />]);
     if ("bytes_raw" in entry) {
       rows.push(["Before compression", bytes(entry.bytes_raw)]);

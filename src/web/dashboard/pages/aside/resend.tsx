@@ -2,7 +2,7 @@ import type { Child } from "hono/jsx";
 import type * as z from "zod";
 import type { Resent, ResentAll } from "../../../api/docs/set-aside.ts";
 import { type InnerAnswer, unwrap } from "../../inner-api.ts";
-import type { Page, PageContext, View } from "../../page.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
@@ -11,6 +11,7 @@ import { AT, placeOf, TRAIL } from "./entry.tsx";
 
 export const resendPages: readonly Page[] = [
   { path: `${AT}/resend`, post: { permission: "logs:edit", take: resend } },
+  { path: `${AT}/add`, post: { permission: "logs:edit", take: add } },
   { path: `${AT}/resend-all`, post: { permission: "logs:edit", take: resendAll } },
 ];
 
@@ -68,6 +69,13 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
       </p>,
     ],
   };
+}
+
+/** Sets an upload aside that waits; its own page has what can be done with it then. */
+async function add({ api }: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const id = form.get("id") ?? "";
+  unwrap(await api.send("PUT", `/logship/set-aside/${encodeURIComponent(id)}`));
+  return seeOther(placeOf(id));
 }
 
 /** Resends the oldest entries, as many as one request may, and leads on to the next. */

@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
+import { Action } from "../../parts/form.tsx";
 import { Empty, Facts, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
@@ -151,7 +152,10 @@ async function objectView(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/objects`, label: "Objects" }],
     parts: [
-      <ObjectPanel {...{ job, object, here, isThere, nowMs }} state={objectState(object, isReadable)} />,
+      <ObjectPanel
+        {...{ job, object, here, isThere, nowMs, viewer: page.viewer }}
+        state={objectState(object, isReadable)}
+      />,
       isThere ? read() : <NotHere object={object} isReadable={isReadable} />,
     ],
   };
@@ -163,10 +167,27 @@ const ObjectPanel: FC<{
   here: string;
   isThere: boolean;
   state: ReturnType<typeof objectState>;
+  viewer: PageContext["viewer"];
   nowMs: number;
-}> = ({ job, object, here, isThere, state: { kind, words }, nowMs }) => {
+}> = ({ job, object, here, isThere, state: { kind, words }, viewer, nowMs }) => {
+  const fields = { id: `object-${job.id}-${object.number}` };
   return (
-    <Panel id="object" title="About" aside={isThere && <a href={`${here}/download`}>Download .gz</a>}>
+    <Panel
+      id="object"
+      title="About"
+      aside={
+        isThere ? (
+          <a href={`${here}/download`}>Download .gz</a>
+        ) : (
+          object.state === "waiting" && (
+            <div class="actions">
+              <Action {...{ viewer, fields }} action="/set-aside/resend" label="Try now" kind="small" />
+              <Action {...{ viewer, fields }} action="/set-aside/add" label="Set aside" kind="small" />
+            </div>
+          )
+        )
+      }
+    >
       <p>
         <code>
           <Foreign text={object.key} max={1_200} />
@@ -254,9 +275,10 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
     );
   if (object.state === "set_aside")
     return (
-      <Notice kind="warn" title="Refused by the destination">
+      <Notice kind="warn" title="Set aside">
         <p>
-          The object is set aside with all its records. <a href="/set-aside">Read, resend or delete it</a>
+          The object is kept with all its records, and holds up no other.{" "}
+          <a href="/set-aside">Resend it, send it elsewhere, or delete it</a>
         </p>
       </Notice>
     );
