@@ -3,6 +3,7 @@
  * received.
  */
 import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
 import type { Action, ObjectSummary, PutSummary, Rule, SeenRequest } from "./s3-script.ts";
 import type { S3Fault } from "./s3-signature.ts";
 
@@ -14,6 +15,11 @@ export const HOLD_MAX_MS = 120_000;
 
 /** The most keys in one answer of ListObjectsV2. */
 const LIST_PAGE_KEYS = 1000;
+
+/** A body's text; of what is not compressed, the text that it is. */
+function inflated(body: Buffer): string {
+  return new TextDecoder().decode(body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body);
+}
 
 /** How a hold ended: released, dropped with its bucket, or left by the client. */
 export type Held = "released" | "dropped" | "left";
@@ -63,8 +69,11 @@ export class Bucket {
     this.#rules = rules.map((rule) => ({ rule, left: rule.times ?? Number.POSITIVE_INFINITY }));
   }
 
-  /** The action of the first rule that applies; uses up one of the rule's times. */
-  takeAction(method: string, key: string, headers: Readonly<Record<string, string>>): Action | null {
+  /**
+   * The action of the first rule that applies; uses up one of the rule's times.
+   * @param body absent: it is not read yet, and no rule about it applies.
+   */
+  takeAction(method: string, key: string, headers: Readonly<Record<string, string>>, body?: Buffer): Action | null {
     const isAsMatched = (name: string, wanted: boolean | undefined): boolean =>
       wanted === undefined || wanted === (headers[name] !== undefined);
     const entry = this.#rules.find(({ rule: { match = {} }, left }) => {
@@ -72,6 +81,7 @@ export class Bucket {
       if (match.method !== undefined && match.method.toUpperCase() !== method) return false;
       if (match.keyIncludes !== undefined && !key.includes(match.keyIncludes)) return false;
       if (match.keyExcludes !== undefined && key.includes(match.keyExcludes)) return false;
+      if (match.holds !== undefined && !(body !== undefined && inflated(body).includes(match.holds))) return false;
       return isAsMatched("if-none-match", match.conditional) && isAsMatched("content-md5", match.digest);
     });
     if (entry === undefined) return null;

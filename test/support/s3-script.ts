@@ -15,6 +15,8 @@ export interface Match {
   conditional?: boolean;
   /** true: only requests with `Content-MD5`; false: only those without it. */
   digest?: boolean;
+  /** Only requests whose body, inflated, has this text. */
+  holds?: string;
 }
 
 /**

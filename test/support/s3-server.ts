@@ -143,7 +143,7 @@ export async function startS3Server({
       return say(faultAnswer(fault));
     }
 
-    const action = bucket.takeAction(method, key, headers);
+    let action = bucket.takeAction(method, key, headers);
     seen.action = action?.do ?? null;
     if (action?.do === "reset" && action.when === "before") return reset(req, seen);
 
@@ -152,6 +152,8 @@ export async function startS3Server({
     const body = await readBody(req, length, untilBytes);
     if (untilBytes !== null) return reset(req, seen);
     if (body === null) return abort(seen);
+    action ??= bucket.takeAction(method, key, headers, body);
+    seen.action = action?.do ?? null;
     if (receiver !== undefined) seen.headers["content-sha256"] = checksum(body);
     const wrongBody = isAzure ? md5Fault(body, headers) : bodyFault(body, headers);
     const mismatch = receiver !== undefined ? null : wrongBody;
@@ -187,7 +189,7 @@ export async function startS3Server({
         if (action.store) perform();
         return reply(scriptedAnswer(action), true);
       case "reset":
-        perform();
+        if (action.when === "after") perform();
         return reset(req, seen);
       case "hold":
         seen.state = "held";

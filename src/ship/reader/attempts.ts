@@ -297,7 +297,7 @@ export class Attempts {
     const standing = this.#standing(object, failed.error, tried, now);
     const { isSetAsideLast, othersPass } = standing;
     const asked = isSetAsideLast && !othersPass ? asMisconfigured(failed.error) : failed.error;
-    const error = othersPass ? asOwnFault(asked) : asked;
+    const error = othersPass || tried.test === "taken" ? asOwnFault(asked) : asked;
     const end = (counts: boolean, what: UploadEnd["outcome"]) =>
       endOf(counts ? what : "superseded", { kind: "failed", error });
     const step = stepAfter(standing);

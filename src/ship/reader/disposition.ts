@@ -47,9 +47,9 @@ const PATIENCE = {
  *
  * | failure | long enough | others pass | test record | step |
  * | --- | --- | --- | --- | --- |
- * | `refused`: the destination has tried that already | | | | set aside; wait, if the last one was, and no other passes |
+ * | `refused`: the destination has sent the test record | | | | set aside; wait, if the last one was, and no other passes |
  * | `unusable` | | | | wait |
- * | any other | no | | | wait |
+ * | any other | no | | | wait; `misconfigured`, which would park the job: ask |
  * | | yes | yes | | divide, or set aside |
  * | | yes | no | not sent | ask; wait, if an object was set aside last |
  * | | yes | no | taken | divide, or set aside |
@@ -59,14 +59,15 @@ export function stepAfter(standing: Standing): Step {
   const { failure, tries, failingMs, isDivisible, othersPass, isSetAsideLast, test } = standing;
   if (failure === "unusable") return "wait";
   if (failure === "refused") return isSetAsideLast && !othersPass ? "wait" : "set_aside";
-  const step = isDivisible ? "divide" : "set_aside";
-  const patience = PATIENCE[step];
-  const isLong = tries >= patience.tries || (tries >= patience.least && failingMs >= patience.ms);
-  if (!isLong) return "wait";
-  if (othersPass) return step;
   // One after another: the fault is not theirs.
-  if (isSetAsideLast || test === "refused" || test === "none") return "wait";
-  return test === null ? "ask" : step;
+  const canAsk = test === null && !othersPass && !isSetAsideLast;
+  const isParking = failure === "misconfigured";
+  const step = isDivisible ? "divide" : "set_aside";
+  const { tries: many, ms, least } = PATIENCE[step];
+  const isLong = tries >= many || (tries >= least && failingMs >= ms) || (isParking && test === "taken" && isDivisible);
+  if (!isLong) return isParking && canAsk ? "ask" : "wait";
+  if (othersPass || (test === "taken" && !isSetAsideLast)) return step;
+  return canAsk ? "ask" : "wait";
 }
 
 /** When what waits is tried again. `park`: parking.ts. */

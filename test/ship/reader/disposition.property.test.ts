@@ -84,6 +84,10 @@ describe("the delay after a failed upload", () => {
   });
 });
 
+/** Whether the test record may still be sent: before it parks a job, it is. */
+const canAsk = ({ othersPass = false, isSetAsideLast = false, test = null }: Partial<Standing>): boolean =>
+  !othersPass && !isSetAsideLast && test === null;
+
 describe("what is done with an object that failed", () => {
   const LONG = { tries: 5, failingMs: 0 };
   const failing: Standing = {
@@ -117,7 +121,20 @@ describe("what is done with an object that failed", () => {
     ["it follows one that was set aside", { isSetAsideLast: true }, "wait"],
     ["it follows one that was set aside, and others pass", { isSetAsideLast: true, othersPass: true }, "divide"],
   ])("where %s", (_what, standing, step) => {
-    for (const failure of kinds) expect(stepAfter({ ...failing, failure, ...standing }), failure).toBe(step);
+    for (const failure of kinds) {
+      const what = failure === "misconfigured" && step === "wait" && canAsk(standing) ? "ask" : step;
+      expect(stepAfter({ ...failing, failure, ...standing }), failure).toBe(what);
+    }
+  });
+
+  it("where what would park the job says something of it alone: not at once, if it is one record", () => {
+    const first = { ...failing, failure: "misconfigured", tries: 1 } as const;
+    expect(stepAfter(first)).toBe("ask");
+    expect(stepAfter({ ...first, test: "taken" })).toBe("divide");
+    expect(stepAfter({ ...first, test: "taken", isDivisible: false })).toBe("wait");
+    expect(stepAfter({ ...first, test: "refused" })).toBe("wait");
+    expect(stepAfter({ ...first, test: "none" })).toBe("wait");
+    expect(stepAfter({ ...first, isSetAsideLast: true })).toBe("wait");
   });
 
   it("where its destination has tried that already, or cannot be read", () => {
