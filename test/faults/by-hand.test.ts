@@ -1,4 +1,4 @@
-/** An upload that fails, taken out of its turn by a user: set aside, tried at once, sent elsewhere. */
+/** An upload that fails, and a user who sets it aside, tries it at once, or sends it elsewhere. */
 import { describe, expect } from "vitest";
 import { api } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
@@ -26,7 +26,7 @@ describe("an upload that fails", () => {
       rule({ do: "answer", status: 413 }, { ...PUTS, holds: "second" }),
       rule({ do: "hold" }, PUTS, 0),
     ]);
-    // It is nobody's refusal: the next one that is refused is set aside as well, and does not park.
+    // It was not refused: the next one that is refused is set aside as well, and does not park.
     await arrive(world, world.mint(3, { scriptName: "second" }));
     await pass(world);
     expect(await countsOf(job)).toMatchObject({ pending: 0, set_aside: 13 });

@@ -144,7 +144,7 @@ export class Objects extends ReaderPart {
     return changed > 0;
   }
 
-  /** What an object fails on that waits for another try at its job's destination; null: none does. */
+  /** What an object fails on that is to be tried again at its job's destination; null: none is. */
   failingWith(): string | null {
     const failing = this.sql.first<{ error: string | null }>`
       SELECT error FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0

@@ -129,7 +129,7 @@ export type ObjectRow = {
   failing_ms: number | null;
   /** Of {@link ReaderRow.passes}, when it failed last. */
   passes: number;
-  /** What its destination said when it was set aside: text of a stranger, bounded; null: nothing. */
+  /** What its destination said when it was set aside: a stranger's text; null: nothing. */
   answer: string | null;
   uploaded_ms: number | null;
   replay: string | null;
