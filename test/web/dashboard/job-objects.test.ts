@@ -99,4 +99,24 @@ describe("the objects of a job", () => {
     for (const words of ["Not uploaded yet", "waiting, retrying", "HTTP 503"]) expect(said).toContain(words);
     expect((await visitor.get(`${path}/objects/${waiting?.number}/download`)).status).toBe(409);
   });
+
+  it("that wait are tried at once, or set aside, by a button each", async () => {
+    const { visitor, path, control, oracle, clock, job } = await opened();
+    await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
+    await deliver(pack(oracle.mint(3), clock.nowMs()));
+    await call("POST", `/logship/jobs/${job}/flush`);
+    const at = `${path}/objects/2`;
+    const id = `object-${job}-2`;
+    const { html } = await visitor.get(at);
+    expect([html.includes('action="/set-aside/resend"'), html.includes('action="/set-aside/add"')]).toEqual([
+      true,
+      true,
+    ]);
+    expect(textOf((await visitor.submit("/set-aside/resend", { id })).html)).toContain("1 of 1 resent");
+    const added = await visitor.submit("/set-aside/add", { id });
+    expect([added.status, added.location]).toEqual([303, `/set-aside/${id}`]);
+    expect(textOf((await visitor.get(`/set-aside/${id}`)).html)).toContain("set aside by hand");
+    expect(textOf((await visitor.get(at)).html)).toContain("holds up no other");
+    expect((await visitor.submit("/set-aside/add", { id: "object-99-1" })).status).toBe(404);
+  });
 });

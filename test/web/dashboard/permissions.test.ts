@@ -39,6 +39,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/search": { get: "logs:read", post: "logs:read" },
   "/search/export": { get: "logs:read", post: "logs:read" },
   "/set-aside": { get: "logs:edit" },
+  "/set-aside/add": { post: "logs:edit" },
   "/set-aside/resend": { post: "logs:edit" },
   "/set-aside/resend-all": { post: "logs:edit" },
   "/set-aside/:id": { get: "logs:edit" },

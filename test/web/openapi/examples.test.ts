@@ -36,8 +36,8 @@ const generous: Platform = {
 };
 
 /** Delivers one object of job 1 to a store of that world. */
-async function deliverOne(): Promise<void> {
-  vi.spyOn(platform, "fetch").mockImplementation(generous.fetch);
+async function deliverOne(fetch = generous.fetch): Promise<void> {
+  vi.spyOn(platform, "fetch").mockImplementation(fetch);
   await call("PUT", "/logship/jobs/1", { enabled: true });
   await deliver(pack(new Oracle({ at: platform.now() }).mint(3), platform.now()));
   await call("POST", "/logship/jobs/1/flush");
@@ -62,7 +62,7 @@ const EXAMPLES = OWN.flatMap(({ method, path, operation }) =>
  * imply. Resources whose variable an example does not use are skipped: there are more than a
  * hundred examples.
  */
-async function prepare(source: string): Promise<{ [variable: string]: string }> {
+async function prepare(source: string, method: string): Promise<{ [variable: string]: string }> {
   const names = (variable: string): boolean => source.includes(`$${variable}`);
   const job = await call<{ id: number }>(
     "POST",
@@ -84,6 +84,8 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
   const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
   const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
   if (names("ASIDE_ID")) await putOnHold(one(1));
+  const isUpload = names("ASIDE_ID") && method === "PUT";
+  if (isUpload) await deliverOne(async () => new Response(null, { status: 503 }));
   return {
     BASE_URL: "http://logship.test",
     ACCOUNT_ID: ACCOUNT,
@@ -91,7 +93,7 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
     TOKEN_ID,
     MEMBER_ID,
     REPLAY_ID,
-    ASIDE_ID: "message-1",
+    ASIDE_ID: isUpload ? "object-1-1" : "message-1",
     INCIDENT_ID: "inc_1",
     OBJECT_NUMBER: "1",
   };
@@ -131,7 +133,7 @@ describe("every example", () => {
     async ({ method, path, operation, source }) => {
       // What a rerun names has to be kept then.
       setClock(Date.parse("2026-11-20T13:00:00Z"));
-      const variables = await prepare(source);
+      const variables = await prepare(source, method);
       const command = commandOf(wordsOf(source, variables));
       expect(command.method).toBe(method);
       const answer = await send(command.url, command, {
