@@ -136,10 +136,11 @@ describe("a record that is refused", () => {
         await pass(world, 300_000);
         await world.checkBalances();
       }
-      expect((await countsOf(job)).set_aside).toBe(0);
-      expect(await posts(control)).toBeLessThan(16);
+      // Where it refuses each one and takes a test record, one is set aside; the next ones wait.
+      expect((await countsOf(job)).set_aside).toBe(each === 1 ? 1 : 0);
+      expect(await posts(control)).toBeLessThan(each === 1 ? 40 : 16);
       await control.script([]);
-      await world.settle();
+      await sendAgain(world, job);
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 10, pending: 0 }, null]);
       expect(await resent(job)).toBe(0);
     });
@@ -231,6 +232,8 @@ describe("the log dies around an answer", () => {
       row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world) => {
         const { job, control } = await waitingJob(world, { receiver: kind });
         if (action !== null) await control.script([rule(action, POSTS, 1)]);
+        // Parts of an insert that may be there have tokens of their own.
+        job.cannotTell = kind === "clickhouse" && action?.do === "answer";
         const fault = new Fault(world, Attempts.prototype, method, breakage);
         fault.begin();
         world.clock.advance(30_000);

@@ -84,7 +84,12 @@ describe("a receiver that cannot now", () => {
     ["clickhouse", "an exception", "Code: 241. DB::Exception: no", /HTTP 200 MEMORY_LIMIT_EXCEEDED/],
     ["axiom", "no counts", "{}", /HTTP 200, but not how many events were taken/],
     ["elastic", "no items", '{"errors":false}', /what became of each record/],
-    ["elastic", "too few items", '{"errors":false,"items":[{"create":{"status":201}}]}', /what became of each/],
+    [
+      "elastic",
+      "too few items",
+      '{"errors":false,"items":[{"create":{"status":201}},{"create":{"status":201}}]}',
+      /what became of each/,
+    ],
     ["elastic", "half an answer", '{"errors":false,"items":[{"create":{"stat', /what became of each record/],
     ["clickhouse", "a page of a proxy", PAGE, /HTTP 200, but not the empty answer of an insert/],
     ["otlp", "a page of a proxy", PAGE, /HTTP 200, but not as an OTLP receiver answers/],

@@ -97,7 +97,7 @@ export class Objects extends ReaderPart {
    * @returns false if it was not waiting: it is not counted twice.
    */
   markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
-    const { failures, relieved_ms, deliveries } = this.state.requireRow();
+    const { failures, relieved_ms, deliveries, parked } = this.state.requireRow();
     const changed = this.sql.run`
       UPDATE object SET state = 'delivered', key = ${object.key}, verified = ${verified ? 1 : 0}, error = NULL,
         uploaded_ms = ${nowMs}, attempts = attempts + 1, target = NULL, delivery = ${deliveries + 1},
@@ -111,7 +111,8 @@ export class Objects extends ReaderPart {
     this.state.countDelivered(object.records, object.raw_bytes, object.bytes, this.failingWith());
     // The outage is over, and what waits for that is due. One object that fails alone is no outage;
     // some that always fail look like one after each success, so this is done once in a while only.
-    if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
+    // What parked the job did so by mistake, and is not tried as rarely as that any more.
+    if (parked === 1 || (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS)) {
       this.state.relieved(nowMs);
       this.sql.run`
         UPDATE object SET next_attempt_ms = ${nowMs}
