@@ -146,9 +146,9 @@ function inherit(object: ObjectRow, part: Part, nowMs: number, into: CutInto): n
   const { far, attempts, doubtful, target, elsewhere, failing_ms, passes, error } = object;
   const number = part.fix(nowMs);
   const origin = JSON.stringify(part.origin);
-  // A record that is alone for the first time may be sound: it has tries of its own.
-  const isNew = failing_ms !== null && part.records === 1 && object.records > 1;
-  const tried = isNew ? { attempts: 1, since: nowMs } : { attempts, since: failing_ms };
+  // A part may be sound, and fail by chance, where a destination does so often: it has tries of its
+  // own, of which the failure of the whole was one.
+  const tried = failing_ms === null ? { attempts, since: null } : { attempts: 1, since: nowMs };
   into.sql.run`
     UPDATE object SET far = ${far}, attempts = ${tried.attempts}, failing_ms = ${tried.since},
       error = ${error}, passes = ${passes}, doubtful = ${doubtful}, origin = ${origin}, target = ${target},
