@@ -7,6 +7,7 @@ import { type Minted, Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, redeliver, setClock, settle } from "../../support/runtime/pipeline.ts";
 import { lookAnew } from "../alerts/fresh.ts";
+import { searchFor } from "../search/searched.ts";
 import { kindsOf, status } from "./support.ts";
 
 lookAnew();
@@ -52,6 +53,9 @@ describe("events whose time can only be in seconds", () => {
     const text = member.ok ? new TextDecoder().decode(member.raw) : member.reason;
     const times = [...text.matchAll(/"EventTimestampMs":(\d+)/g)].map(([, time]) => Number(time));
     expect(times).toEqual(Array(5).fill(SECONDS));
+
+    const { hits } = await searchFor({ since: "1970-01-01T00:00:00Z", until: "1971-01-01T00:00:00Z" });
+    expect(hits.map(({ record }) => record.EventTimestampMs)).toEqual(times);
 
     clock.advance(DAY_MS - 120_000);
     expect(await kindsOf()).toContain("times_in_seconds");

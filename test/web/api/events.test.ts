@@ -227,7 +227,7 @@ describe("a request that is refused", () => {
       [1001, "/2", "neither a trace item nor a record: none of its keys is known"],
       [1001, "/3/Logs/1/TimestampMs", DAYS_OFF],
       [1001, "/3/Outcome", "must be a string"],
-      [1001, "/4/eventTimestamp", DAYS_OFF],
+      [1001, "/4/eventTimestamp", `${DAYS_OFF}; this one can only be in microseconds`],
     ];
     for (const answer of [
       await refused(events),
