@@ -130,7 +130,7 @@ export const EXTRA_TEXT_MAX_UNITS = 128;
  * Extra fields of one record, as JSON, in UTF-16 units: more than all of the above take with every
  * character escaped. Longer ones are of a foreign writer, and not parsed.
  */
-export const EXTRA_MAX_UNITS = 256 * 1024;
+export const EXTRA_MAX_UNITS = 384 * 1024;
 
 /** Extra fields of one message, before compression, in bytes: as a record may have. */
 export const EXTRAS_MAX_BYTES = RECORD_MAX_BYTES;

@@ -37,7 +37,7 @@ export function metadataOf(file: Uint8Array, parsers: MetadataOptions["parsers"]
 }
 
 /** Columns of JSON that are declared as text. */
-const JSON_TEXTS: ReadonlySet<string> = new Set(["Exceptions", "Fields", "Logs"]);
+const JSON_TEXTS: ReadonlySet<string> = new Set(["Exceptions", "Fields", "LogErrors", "Logs"]);
 
 /** The records or rows of an object as those of NDJSON, as hyparquet reads them. */
 export async function recordsIn(file: Uint8Array): Promise<Record<string, unknown>[]> {

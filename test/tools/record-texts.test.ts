@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseFilter } from "../../src/formats/filter/parse.ts";
+import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
 import { compileQuery } from "../../src/operate/search/query.ts";
 import { recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
 import { recordTexts } from "../../src/web/dashboard/parts/record-summary.ts";
@@ -14,7 +15,9 @@ it("the texts of a record are the same in a browser, which has their source alon
     null,
     { EventTimestampMs: 1, Outcome: "ok", ScriptName: "a", EventType: "queue", Event: { Queue: "q", BatchSize: 2 } },
     { EventType: "fetch", Event: { Request: { Method: "GET", URL: "/" }, Response: { Status: 200 } } },
-    ...["scheduled", "email", "worker_rpc", "hibernatable_web_socket", "alarm"].map((EventType) => ({ EventType })),
+    ...["scheduled", "email", "worker_rpc", "hibernatable_web_socket", "alarm", "onHibernate", "connect"].map(
+      (EventType) => ({ EventType }),
+    ),
     { Exceptions: [{ name: "Error", message: "x" }], Logs: [{ Level: "warn", Message: ["a", 1] }] },
     { Logs: [{ Level: "log", Message: "x".repeat(1_000) }] },
     ...["log", "exception", "other"].map((RowType) => ({ RowType, ExceptionName: "E", Level: "warn", Message: "m" })),
@@ -41,6 +44,13 @@ describe("in a browser", () => {
     ScriptName: "shop",
     ScriptTags: ["a", "t".repeat(600)],
     ScriptVersion: { ID: "v1" },
+    ExceptionStacks: ["at shop.js:1"],
+    LogErrors: [{ Log: 0, Argument: 1, name: "Error", message: "inner", stack: "at logged.js:1" }],
+    Preview: { slug: "new-cart" },
+    RequestHeaders: { "user-agent": "curl/8" },
+    RequestCF: { asn: 7 },
+    ExecutionModel: "stateless",
+    Truncated: true,
   };
 
   it("each value that a filter can name leads to a filter for it, and one against it", () => {
@@ -57,12 +67,14 @@ describe("in a browser", () => {
       "Logs[0].Message[3]",
       "Logs[0].TimestampMs",
       "ScriptTags[1]",
+      "LogErrors[0].Log",
+      "LogErrors[0].Argument",
     ]);
     for (const [path, condition] of named) {
       for (const before of ["", JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: "shop" } })]) {
         for (const isAgainst of [false, true]) {
           const filter = there.narrowed(before, condition, isAgainst);
-          expect(parseFilter(filter).ok, filter).toBe(true);
+          expect(parseFilter(filter, EXTRA_FIELDS).ok, filter).toBe(true);
           expect([path, there.matcher(filter, "")(RECORD)]).toEqual([path, !isAgainst]);
         }
       }

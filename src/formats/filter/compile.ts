@@ -59,6 +59,9 @@ function valueBelow(root: unknown, path: readonly string[]): unknown {
   return value;
 }
 
+/** Lists whose elements hold texts. */
+const TOLD: ReadonlySet<AnyField> = new Set(["Exceptions", "ExceptionStacks", "LogErrors", "Logs"]);
+
 /** A value of another type than the test applies to counts as missing: the test fails. */
 function compileTest(test: Test, field: AnyField): ValueTest {
   switch (test.kind) {
@@ -79,9 +82,7 @@ function compileTest(test: Test, field: AnyField): ValueTest {
     case "endsWith":
       return (value) => typeof value === "string" && value.endsWith(test.text);
     case "contains":
-      if (field === "Logs") return logged(test.text);
-      if (field === "ExceptionStacks") return stacked(test.text);
-      return field === "Exceptions" ? thrown(test.text) : containing(test.text);
+      return TOLD.has(field) ? told(test.text) : containing(test.text);
   }
 }
 
@@ -107,40 +108,15 @@ function containing(text: string): ValueTest {
   };
 }
 
-/** Whether any text of any log contains this. */
-function logged(text: string): ValueTest {
+/** Whether a text of a message, a stack, or name, message or stack of an error contains this. */
+function told(text: string): ValueTest {
   const isIn = finder(text);
-  return (logs) => {
-    if (!Array.isArray(logs)) return false;
-    for (const log of logs) {
-      const message: unknown = log?.Message;
-      if (!Array.isArray(message)) continue;
-      for (const part of message) if (typeof part === "string" && isIn(part)) return true;
-    }
-    return false;
-  };
-}
-
-/** Whether any stack contains this. */
-function stacked(text: string): ValueTest {
-  const isIn = finder(text);
-  return (stacks) => {
-    if (!Array.isArray(stacks)) return false;
-    for (const stack of stacks) if (typeof stack === "string" && isIn(stack)) return true;
-    return false;
-  };
-}
-
-/** Whether the name or the message of any exception contains this. */
-function thrown(text: string): ValueTest {
-  const isIn = finder(text);
-  return (exceptions) => {
-    if (!Array.isArray(exceptions)) return false;
-    for (const exception of exceptions) {
-      const name: unknown = exception?.name;
-      const message: unknown = exception?.message;
-      if (typeof name === "string" && isIn(name)) return true;
-      if (typeof message === "string" && isIn(message)) return true;
+  const holds = (part: unknown): boolean => typeof part === "string" && isIn(part);
+  return (entries) => {
+    if (!Array.isArray(entries)) return false;
+    for (const entry of entries) {
+      if (holds(entry) || holds(entry?.name) || holds(entry?.message) || holds(entry?.stack)) return true;
+      if (Array.isArray(entry?.Message) && entry.Message.some(holds)) return true;
     }
     return false;
   };

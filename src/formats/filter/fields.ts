@@ -1,4 +1,4 @@
-import { CF_KEYS, HEADERS } from "../record/extras.ts";
+import { CF_KEYS, HEADERS, PREVIEW_KEYS } from "../record/extras.ts";
 import {
   type AnyField,
   type ExtraField,
@@ -11,8 +11,8 @@ import {
 } from "../record/fields.ts";
 
 /**
- * The type of the value that a key leads to. `any`: below `Event` and `RequestCF`, where it depends
- * on the record.
+ * The type of the value that a key leads to. `any`: below `Event`, `RequestCF` and `Preview`, where
+ * it depends on the record.
  */
 export type KeyType = "string" | "int" | "bool" | "array" | "any";
 
@@ -30,6 +30,7 @@ const OBJECTS: ReadonlyMap<AnyField, { names: readonly string[]; type: KeyType }
   ["ScriptVersion", { names: VERSION_NAMES, type: "string" }],
   ["RequestHeaders", { names: HEADERS, type: "string" }],
   ["RequestCF", { names: CF_KEYS, type: "any" }],
+  ["Preview", { names: PREVIEW_KEYS, type: "any" }],
 ]);
 
 /** The keys below an object whose names are known; of anything else, none. */

@@ -9,7 +9,7 @@ import {
   STACKS_MAX_UNITS,
 } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
-import { emptyText, TAKEN_FIELDS, type TakenField } from "./fields.ts";
+import { emptyText, type LogError, TAKEN_FIELDS, type TakenField } from "./fields.ts";
 import { type Findings, isObject, isRecordForm, type Json, type MappingContext, Reader } from "./record.ts";
 
 /**
@@ -69,6 +69,9 @@ export const CF_KEYS = [
   "verifiedBotCategory",
 ] as const;
 
+/** What is taken of the preview deployment that ran. */
+export const PREVIEW_KEYS = ["id", "slug", "name"] as const;
+
 /** A credential in a header that should have none: a bearer, or a JSON Web Token. */
 const CREDENTIAL = /\b(?:bearer|basic)\s+\S|\beyJ[\w-]+\.[\w-]+/i;
 
@@ -99,7 +102,7 @@ type Values = { [name in TakenField]?: unknown };
 export function extrasOf(input: unknown, context: MappingContext, at: string, findings: Findings): string {
   if (context.extraFields === undefined || !isObject(input)) return "";
   try {
-    return jsonOf(input, context.extraFields, new Reader(context, findings.faults), at);
+    return jsonOf(input, context.extraFields, new Reader(context, findings), at);
   } catch {
     // What the platform or RPC made, and cannot be read: a record does not depend on it.
     return "";
@@ -165,16 +168,34 @@ function inItem(item: Json, read: Reader, at: string): { [name in TakenField]: P
     DurableObjectID: [item.durableObjectId, `${at}/durableObjectId`],
     ExecutionModel: [item.executionModel, `${at}/executionModel`],
     Truncated: [item.truncated, `${at}/truncated`],
+    // Read where the field is on, unlike the others, which cost nothing.
+    get LogErrors(): Place {
+      return [loggedErrors(item.logs, `${at}/logs`, read), `${at}/logs`];
+    },
+    Preview: [item.preview, `${at}/preview`],
   };
+}
+
+/** `errorInfo` of all logs as a record has it: the platform gives one an argument, or null. */
+function loggedErrors(logs: unknown, pointer: string, read: Reader): Json[] {
+  return read.list(logs, pointer).flatMap((log, i) => {
+    const at = `${pointer}/${i}/errorInfo`;
+    const given = read.list(isObject(log) ? log.errorInfo : null, at);
+    return given.flatMap((info, n) =>
+      info == null ? [] : { ...read.object(info, `${at}/${n}`), Log: i, Argument: n },
+    );
+  });
 }
 
 const READ: { readonly [name in TakenField]: (value: unknown, pointer: string, read: Reader) => unknown } = {
   RequestHeaders: readHeaders,
-  RequestCF: readCf,
+  RequestCF: readKeys(CF_KEYS),
   ExceptionStacks: readStacks,
   DurableObjectID: readText,
   ExecutionModel: readText,
   Truncated: (value, pointer, read) => read.boolean(value, pointer),
+  LogErrors: readErrors,
+  Preview: readKeys(PREVIEW_KEYS),
 };
 
 function readHeaders(all: unknown, pointer: string, read: Reader): Record<string, string> {
@@ -196,15 +217,17 @@ function originOf(address: string): string {
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : "";
 }
 
-function readCf(value: unknown, pointer: string, read: Reader): Record<string, string | number | boolean> {
-  const given = read.object(value, pointer);
-  const cf: Record<string, string | number | boolean> = {};
-  for (const key of CF_KEYS) {
-    const each = given[key];
-    if (typeof each === "boolean" || (typeof each === "number" && Number.isFinite(each))) cf[key] = each;
-    else if (typeof each === "string" && each !== "") cf[key] = cut(each, CF_MAX_UNITS);
-  }
-  return cf;
+function readKeys(keys: readonly string[]): (typeof READ)[TakenField] {
+  return (value, pointer, read) => {
+    const given = read.object(value, pointer);
+    const taken: Record<string, string | number | boolean> = {};
+    for (const key of keys) {
+      const each = given[key];
+      if (typeof each === "boolean" || (typeof each === "number" && Number.isFinite(each))) taken[key] = each;
+      else if (typeof each === "string" && each !== "") taken[key] = cut(each, CF_MAX_UNITS);
+    }
+    return taken;
+  };
 }
 
 /** One for each exception; none at all if all are empty. */
@@ -217,6 +240,24 @@ function readStacks(value: unknown, pointer: string, read: Reader): string[] {
     return stack;
   });
   return stacks.every((stack) => stack === "") ? [] : stacks;
+}
+
+/** Names, messages and stacks share the room that stacks of exceptions have. */
+function readErrors(value: unknown, pointer: string, read: Reader): LogError[] {
+  let room = STACKS_MAX_UNITS;
+  const given = read.list(value, pointer).slice(0, STACKS_MAX);
+  return given.map((each, i) => {
+    const error = read.object(each, `${pointer}/${i}`);
+    const isOfItem = pointer.endsWith("/logs");
+    const at = isOfItem ? `${pointer}/${error.Log}/errorInfo/${error.Argument}` : `${pointer}/${i}`;
+    const number = (key: "Log" | "Argument"): number => read.number(error[key], `${at}/${key}`);
+    const [name = "", message = "", stack = ""] = ["name", "message", "stack"].map((key) => {
+      const text = cut(textOf(error[key] ?? "", `${at}/${key}`, read), Math.min(STACK_MAX_UNITS, room));
+      room -= text.length;
+      return text;
+    });
+    return { Log: number("Log"), Argument: number("Argument"), name, message, stack };
+  });
 }
 
 function readText(value: unknown, pointer: string, read: Reader): string {

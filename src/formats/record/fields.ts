@@ -49,6 +49,8 @@ export const EXTRA_FIELDS = [
   "DurableObjectID",
   "ExecutionModel",
   "Truncated",
+  "LogErrors",
+  "Preview",
 ] as const;
 export type ExtraField = (typeof EXTRA_FIELDS)[number];
 export type AnyField = FieldName | ExtraField;
@@ -78,7 +80,7 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
   Event: "object; what the function was called with; its keys depend on EventType",
   EventTimestampMs: "int; when the event arrived, in milliseconds since the Unix epoch",
   EventType:
-    "string; kind of the event: fetch, scheduled, alarm, queue, email, worker_rpc, hibernatable_web_socket, tail or unknown",
+    "string; kind of the event: fetch, scheduled, alarm, queue, email, worker_rpc, hibernatable_web_socket, onHibernate, connect, tail or unknown",
   Exceptions:
     "array[object]; what was thrown and not caught, each with name, message and TimestampMs; a stack is not shipped",
   Logs: "array[object]; what the function logged, each entry with Level, Message (array of strings) and TimestampMs",
@@ -99,6 +101,9 @@ export const EXTRA_DESCRIPTIONS: Readonly<Record<ExtraField, string>> = {
   DurableObjectID: "string; id of the Durable Object that ran; empty if none did",
   ExecutionModel: "string; stateless, durableObject or workflow",
   Truncated: "bool; whether the platform cut off logs of the invocation before it handed them on",
+  LogErrors:
+    "array[object]; the errors among the arguments of Logs, each with Log and Argument (its place, from 0), name, message and stack",
+  Preview: "object; the preview deployment that ran, with id, slug and name; empty if none did",
 };
 
 /** The same of what rows have. */
@@ -186,6 +191,9 @@ export interface TraceRecord {
   WallTimeMs: number;
 }
 
+/** A logged error: its line among `Logs` as they were logged, its place in `Message`, from 0. */
+export type LogError = Readonly<Record<"Log" | "Argument", number> & Record<"name" | "message" | "stack", string>>;
+
 /** The values of the extra fields; of a record that is not in a message yet, there are none. */
 export interface ExtraValues {
   readonly Source?: string;
@@ -196,4 +204,6 @@ export interface ExtraValues {
   readonly DurableObjectID?: string;
   readonly ExecutionModel?: string;
   readonly Truncated?: boolean;
+  readonly LogErrors?: readonly LogError[];
+  readonly Preview?: Readonly<Record<string, string | number | boolean>>;
 }

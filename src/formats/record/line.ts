@@ -92,6 +92,11 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
     return entryOf(this.line, this.extra);
   }
 
+  /** The line with its extra fields among the others, as one JSON object. */
+  get withExtra(): string {
+    return this.extra === "" ? this.line : `${this.line.slice(0, -1)},${this.extra.slice(1)}`;
+  }
+
   /**
    * Whether every field is present, in canonical order, and valid JSON. Keeps no value.
    * @param fits whether the value may be that of the field.
@@ -208,6 +213,12 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
   }
   get Truncated(): boolean {
     return this.#extra("Truncated") as boolean;
+  }
+  get LogErrors(): NonNullable<ExtraValues["LogErrors"]> {
+    return this.#extra("LogErrors") as NonNullable<ExtraValues["LogErrors"]>;
+  }
+  get Preview(): NonNullable<ExtraValues["Preview"]> {
+    return this.#extra("Preview") as NonNullable<ExtraValues["Preview"]>;
   }
 
   #text(field: number): string {

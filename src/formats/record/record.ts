@@ -21,11 +21,25 @@ export interface MappingContext {
   extraFields?: readonly TakenField[];
 }
 
-/** Collects faults and unknown keys of one request. */
+/** Collects what is found in the events of one request. */
 export interface Findings {
   faults: Fault[];
   /** Top-level keys that were dropped. */
   unknownKeys: Set<string>;
+  /** Times that can only be in another unit, a sentence each; absent: they are not looked for. */
+  oddTimes?: string[];
+}
+
+/** Units that are taken for milliseconds, and how many of each a second has. */
+const OTHER_UNITS = Object.entries({ seconds: 1, microseconds: 1e6, nanoseconds: 1e9 });
+
+/** 2000-01-01 and 2200-01-01, in seconds since the epoch. */
+const [FROM_S, TO_S] = [946_684_800, 7_258_118_400];
+
+/** The unit in which a time is of these centuries, which no time is in two; null: none of these. */
+export function otherUnitOf(time: unknown): string | null {
+  if (typeof time !== "number") return null;
+  return OTHER_UNITS.find(([, n]) => time >= FROM_S * n && time < TO_S * n)?.[0] ?? null;
 }
 
 /**
@@ -44,6 +58,7 @@ const ITEM_KEYS: ReadonlySet<string> = new Set([
   "executionModel",
   "logs",
   "outcome",
+  "preview",
   "scriptName",
   "scriptTags",
   "scriptVersion",
@@ -60,7 +75,7 @@ const ITEM_KEYS: ReadonlySet<string> = new Set([
  * @throws never; neither JSON nor a trace item has throwing getters.
  */
 export function toRecord(input: unknown, context: MappingContext, at: string, findings: Findings): TraceRecord | null {
-  const reader = new Reader(context, findings.faults);
+  const reader = new Reader(context, findings);
   if (!isObject(input)) {
     findings.faults.push({ pointer: at, message: "an event is a JSON object" });
     return null;
@@ -159,15 +174,15 @@ export function nestedTooDeeply(levels: number): string {
 }
 
 /** Reads values of one event. What is wrong is a fault, or in lenient reading its default. */
-export class Reader implements ValueReader {
+export class Reader {
   readonly context: MappingContext;
   /** Whether a value had a wrong type or range. */
   failed = false;
-  readonly #faults: Fault[];
+  readonly #findings: Findings;
 
-  constructor(context: MappingContext, faults: Fault[]) {
+  constructor(context: MappingContext, findings: Findings) {
     this.context = context;
-    this.#faults = faults;
+    this.#findings = findings;
   }
 
   text(value: unknown, pointer: string): string {
@@ -198,6 +213,7 @@ export class Reader implements ValueReader {
   /** A record's `Event`, taken as it is, up to a depth. */
   event(value: unknown, pointer: string): Record<string, unknown> {
     const event = this.object(value, pointer);
+    this.#noteUnit(event.ScheduledTimeMs, `${pointer}/ScheduledTimeMs`);
     if (!isDeeperThan(event, EVENT_MAX_DEPTH)) return event;
     this.#fault(pointer, nestedTooDeeply(EVENT_MAX_DEPTH));
     return {};
@@ -224,9 +240,20 @@ export class Reader implements ValueReader {
   /** A time in ms since the epoch, rounded; by default the time of intake. */
   time(value: unknown, pointer: string): number {
     if (value === undefined || value === null) return this.context.takenInMs;
-    if (typeof value === "number" && value >= 0 && Math.round(value) <= TIME_MAX_MS) return Math.round(value);
-    this.#fault(pointer, `must be a time in milliseconds since the epoch, from 0 to ${TIME_MAX_MS}`);
+    if (typeof value === "number" && value >= 0 && Math.round(value) <= TIME_MAX_MS) {
+      this.#noteUnit(value, pointer);
+      return Math.round(value);
+    }
+    const unit = otherUnitOf(value);
+    const so = unit === null ? "" : `; this one can only be in ${unit}`;
+    this.#fault(pointer, `must be a time in milliseconds since the epoch, from 0 to ${TIME_MAX_MS}${so}`);
     return this.context.takenInMs;
+  }
+
+  #noteUnit(time: unknown, at: string): void {
+    const { oddTimes } = this.#findings;
+    const unit = oddTimes === undefined || oddTimes.length >= ERRORS_MAX_ENTRIES ? null : otherUnitOf(time);
+    if (unit !== null) oddTimes?.push(`${at} can only be in ${unit}, not in milliseconds; it is kept as it was sent`);
   }
 
   logs(value: unknown, pointer: string, key: { level: string; message: string; time: string }): LogEntry[] {
@@ -260,7 +287,8 @@ export class Reader implements ValueReader {
     if (this.context.lenient) return;
     this.failed = true;
     // An answer lists no more than these.
-    if (this.#faults.length < ERRORS_MAX_ENTRIES) this.#faults.push({ pointer, message });
+    const { faults } = this.#findings;
+    if (faults.length < ERRORS_MAX_ENTRIES) faults.push({ pointer, message });
   }
 }
 
@@ -291,23 +319,6 @@ interface EventDescription {
   event: Record<string, unknown>;
 }
 
-type Foreign = { readonly [key: string]: unknown };
-
-/**
- * Reads typed values from foreign data. A missing value is the default; a wrong type is a fault, or
- * the default.
- */
-interface ValueReader {
-  text(value: unknown, pointer: string): string;
-  /** 0 or more; fractions are rounded. */
-  number(value: unknown, pointer: string): number;
-  boolean(value: unknown, pointer: string): boolean;
-  /** In ms since the epoch. */
-  time(value: unknown, pointer: string): number;
-  object(value: unknown, pointer: string): Foreign;
-  list(value: unknown, pointer: string): readonly unknown[];
-}
-
 /** null counts as missing. */
 const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
@@ -327,9 +338,9 @@ function asMs(value: unknown): unknown {
  * @returns `unknown` with an empty event for anything else, null included.
  * @see https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
  */
-function describeEvent(value: unknown, read: ValueReader, at: string): EventDescription {
+function describeEvent(value: unknown, read: Reader, at: string): EventDescription {
   // An array has none of the properties, so it becomes `unknown`.
-  const event: Foreign = typeof value === "object" && value !== null ? (value as Foreign) : {};
+  const event: Json = typeof value === "object" && value !== null ? (value as Json) : {};
   const text = (key: string): string => read.text(event[key], `${at}/${key}`);
   const number = (key: string): number => read.number(event[key], `${at}/${key}`);
   const scheduledTime = (): number => read.time(asMs(event.scheduledTime), `${at}/scheduledTime`);
@@ -358,13 +369,16 @@ function describeEvent(value: unknown, read: ValueReader, at: string): EventDesc
     });
     return { type: "tail", event: { ConsumedEvents: consumed } };
   }
+  if (isThere(event.reason)) return { type: "onHibernate", event: { Reason: text("reason") } };
+  // It has no property: only its class tells, so it has to come from the runtime itself.
+  if (Object.prototype.toString.call(value) === "[object ConnectEventInfo]") return { type: "connect", event: {} };
   return { type: "unknown", event: {} };
 }
 
-function describeFetch(event: Foreign, read: ValueReader, at: string): Record<string, unknown> {
+function describeFetch(event: Json, read: Reader, at: string): Record<string, unknown> {
   const request = read.object(event.request, `${at}/request`);
   // No other header is shipped.
-  const headers = request.headers as Foreign | null | undefined;
+  const headers = request.headers as Json | null | undefined;
   const ray = read.text(headers?.["cf-ray"], `${at}/request/headers/cf-ray`);
   const response = read.object(event.response, `${at}/response`);
   return {
@@ -380,7 +394,7 @@ function describeFetch(event: Foreign, read: ValueReader, at: string): Record<st
 }
 
 /** Only a close event has a code and `wasClean`. */
-function describeSocket(socket: Foreign, read: ValueReader, at: string): Record<string, unknown> {
+function describeSocket(socket: Json, read: Reader, at: string): Record<string, unknown> {
   return {
     WebSocketEventType: read.text(socket.webSocketEventType, `${at}/webSocketEventType`),
     ...(isThere(socket.code) && { Code: read.number(socket.code, `${at}/code`) }),

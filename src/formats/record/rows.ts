@@ -1,6 +1,6 @@
 import { EVENT_MAX_DEPTH, FIELDS_MAX_UNITS } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
-import { INVOCATION_FIELDS, isTakenField, type RowField } from "./fields.ts";
+import { INVOCATION_FIELDS, isTakenField, type LogError, type RowField } from "./fields.ts";
 import type { RecordLine } from "./line.ts";
 import { isDeeperThan, isObject } from "./record.ts";
 import { LOG_MARKER } from "./truncate.ts";
@@ -24,7 +24,8 @@ export function hasRows(record: RecordLine): boolean {
  * one: each repeats what the invocation has, so all of them may be large.
  */
 export function* rowsOf(record: RecordLine): Generator<Row> {
-  for (const log of record.Logs) {
+  const errors = record.Logs.length === 0 ? [] : record.LogErrors;
+  for (const [i, log] of record.Logs.entries()) {
     const fields = fieldsOf(log.Message);
     yield new OwnRow(record, {
       Level: log.Level,
@@ -34,6 +35,7 @@ export function* rowsOf(record: RecordLine): Generator<Row> {
       ExceptionName: "",
       Fields: fields,
       stack: "",
+      errors: errors.filter(({ Log }) => Log === i),
     });
   }
   const stacks = record.Exceptions.length === 0 ? [] : record.ExceptionStacks;
@@ -85,6 +87,8 @@ type Own = { readonly [name in Exclude<RowField, "TimestampMs" | "Fields">]: str
   readonly Fields: string | null;
   /** Of its exception; "": none. */
   readonly stack: string;
+  /** Among the arguments of its log line. */
+  readonly errors?: readonly LogError[];
 };
 
 const SHARED: ReadonlySet<string> = new Set([...INVOCATION_FIELDS, "Source"]);
@@ -116,6 +120,8 @@ class OwnRow implements Required<Row> {
         return this.#own.Fields ?? "{}";
       case "ExceptionStacks":
         return jsonText(this.#own.stack === "" ? [] : [this.#own.stack]);
+      case "LogErrors":
+        return jsonText(this.#own.errors ?? []);
       default:
         return SHARED.has(name) || isTakenField(name) ? this.#record.text(name) : undefined;
     }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { parsedJson, utf8Length } from "../../base/bytes.ts";
 import { LIVE_RECORD_MAX_BYTES } from "../../base/limits.ts";
-import { FIELD_NAMES } from "../../formats/record/fields.ts";
+import { FIELD_NAMES, TAKEN_FIELDS } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 
 /**
@@ -79,12 +79,12 @@ const FIELD_MAX_UNITS = 2_000;
  * @throws SyntaxError if it is no record.
  */
 export function recordJson(record: RecordLine): string {
-  const { line } = record;
+  const line = record.withExtra;
   const source = record.text("Source");
   // A UTF-16 unit is at most three bytes.
   const bytes = line.length * 3 <= LIVE_RECORD_MAX_BYTES ? 0 : utf8Length(line);
   if (bytes <= LIVE_RECORD_MAX_BYTES) return `{"record":${line},"source":${source}}`;
-  const fields = FIELD_NAMES.flatMap((name) => {
+  const fields = [...FIELD_NAMES, ...TAKEN_FIELDS].flatMap((name) => {
     const text = record.text(name) ?? "";
     return text.length <= FIELD_MAX_UNITS ? [`"${name}":${text}`] : [];
   });

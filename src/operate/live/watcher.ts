@@ -204,7 +204,7 @@ export class Watcher {
     try {
       if (this.#script !== "" && record.ScriptName !== this.#script) return "unwanted";
       if (this.#wants !== null && !this.#wants(record)) return "unwanted";
-      if (this.#text !== null && !holds(this.#text, record.line)) return "unwanted";
+      if (this.#text !== null && !holds(this.#text, record.withExtra)) return "unwanted";
       return recordJson(record);
     } catch {
       return null;

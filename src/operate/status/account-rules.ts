@@ -2,7 +2,7 @@ import { counted } from "../../base/counted.ts";
 import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../../base/limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { NO_ANSWER } from "./facts.ts";
-import { type Found, head, type Rest, shownGB } from "./finding-text.ts";
+import { type Found, head, type Rest, shown, shownGB } from "./finding-text.ts";
 import {
   AFTER,
   BACKLOG_MIN,
@@ -10,6 +10,7 @@ import {
   isQuiet,
   LEDGER_LARGE_BYTES,
   LOSS_TOLD_MS,
+  NAMED_MAX,
   QUEUE_FULL_BYTES,
   QUEUE_LARGE_BYTES,
 } from "./thresholds.ts";
@@ -22,6 +23,7 @@ export function accountFindings(facts: Facts): Found[] {
     found.push(
       routingFindings(facts, account),
       lossFindings(facts, account),
+      unitFindings(facts, account),
       queueFindings(facts, account),
       sizeFindings(account),
       loadFindings(account),
@@ -127,6 +129,19 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Rest[
     });
   }
   return findings;
+}
+
+function unitFindings({ nowMs }: Facts, { status }: AccountFacts): Rest | Rest[] {
+  const late = status.inSeconds.filter(({ lastMs }) => nowMs - lastMs <= LOSS_TOLD_MS);
+  if (late.length === 0) return [];
+  const events = late.reduce((sum, each) => sum + each.events, 0);
+  const sources = [...new Set(late.map(({ source }) => (source === "" ? "others" : shown(source))))];
+  return {
+    ...head("times_in_seconds", "warning", null, events, "events"),
+    summary: `The time of ${counted(events, "events")} can only be in seconds, not in milliseconds. They came from ${sources.slice(0, NAMED_MAX).join(", ")}.`,
+    advice:
+      "Have the sender give milliseconds since the epoch. These events are kept as they were sent, under days of early 1970. This finding stays for a day after the last one.",
+  };
 }
 
 function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFacts): Rest[] {

@@ -56,6 +56,7 @@ const Account = z.looseObject({
   storedBytes: z.number(),
   load: numbers("parts", "bytes").nullable(),
   failing: Slots,
+  inSeconds: z.array(numbers("events", "lastMs")),
   keptSinceMs: Ms.optional(),
   restored: z.looseObject({ who: z.enum(["shard", "reader"]), job: z.number(), atMs: z.number() }).nullable(),
 });

@@ -15,6 +15,7 @@ export const KIND_SOURCES = {
   no_job_enabled: "account",
   no_events: "account",
   intake_lost: "account",
+  times_in_seconds: "account",
   queue_old: "account",
   queue_backlog: "account",
   queue_large: "account",

@@ -30,6 +30,8 @@ export interface AcceptedEvents {
   lines: Entry[];
   /** Top-level keys that were dropped, sorted. */
   unknownKeys: string[];
+  /** Times that can only be in another unit than milliseconds, a sentence each; absent: none. */
+  oddTimes?: string[];
 }
 
 export interface RefusedEvents {
@@ -183,7 +185,7 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
   }
   const lines: string[] = [];
   const mapped = mapEvents(events, context, (line) => lines.push(line));
-  return mapped.ok ? { ok: true, lines, unknownKeys: mapped.unknownKeys } : mapped;
+  return mapped.ok ? { ...mapped, lines } : mapped;
 }
 
 /**
@@ -196,8 +198,9 @@ export function mapEvents(
   events: Iterable<Located>,
   context: MappingContext,
   keep: (entry: Entry) => void,
-): { ok: true; unknownKeys: string[] } | RefusedEvents {
-  const findings: Findings = { faults: [], unknownKeys: new Set() };
+): ({ ok: true } & Omit<AcceptedEvents, "lines">) | RefusedEvents {
+  const oddTimes: string[] = [];
+  const findings: Findings = { faults: [], unknownKeys: new Set(), oddTimes };
   const { faults } = findings;
   const days = new Set<number>();
   let units = 0;
@@ -220,7 +223,8 @@ export function mapEvents(
     faults.push({ pointer: "", message });
   }
   if (faults.length > 0) return { ok: false, status: 400, faults };
-  return { ok: true, unknownKeys: [...findings.unknownKeys].sort() };
+  const unknownKeys = [...findings.unknownKeys].sort();
+  return { ok: true, unknownKeys, ...(oddTimes.length > 0 && { oddTimes }) };
 }
 
 /** The event as objects ends with this call. @returns null: a fault was added. */

@@ -18,6 +18,8 @@ export interface Shipped {
   accepted: number;
   /** Top-level keys that were dropped from events, sorted. */
   unknownKeys: string[];
+  /** Times that can only be in another unit than milliseconds, a sentence each; absent: none. */
+  oddTimes?: string[];
 }
 
 /**
@@ -56,7 +58,8 @@ export class Shipper extends WorkerEntrypoint<Env> {
         }),
       },
     );
-    if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys };
+    const { oddTimes } = taken.ok ? taken : {};
+    if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys, ...(oddTimes && { oddTimes }) };
     if (taken.status === 503) throw new Error(taken.message);
     throw new TypeError(taken.faults.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; "));
   }

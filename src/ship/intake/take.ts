@@ -7,7 +7,7 @@ import type { IntakeConfig } from "../../config.ts";
 import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
-import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
+import { type AcceptedEvents, type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { cutsOf, keyedIds, randomIds } from "./ids.ts";
 import type { KeyShards } from "./key-shards.ts";
 import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
@@ -28,7 +28,7 @@ export interface TakeRequest {
 }
 
 export type Taken =
-  | { ok: true; accepted: number; unknownKeys: string[] }
+  | ({ ok: true; accepted: number } & Omit<AcceptedEvents, "lines">)
   /** Nothing was taken. */
   | { ok: false; status: 400 | 413; faults: Fault[] }
   /** Nothing was taken, and nothing was read: there is no room for it now. */
@@ -65,14 +65,14 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   try {
     const packed = await readAndPack(request, context, share, keyShards?.shards ?? null);
     if (!packed.ok) return packed;
-    const { messages, kept, accepted, unknownKeys } = packed;
+    const { messages, kept, accepted, unknownKeys, oddTimes } = packed;
     share.set(messages.reduce((sum, { body }) => sum + body.length, kept?.bytes ?? 0));
     const fresh = await sendMessages(messages, context, REQUEST_DEADLINES, freeMessages);
     const parts = kept?.entries ? earlyParts(messages, kept.entries, context.source) : [];
     // Whether the rest of a request with a key is new, only the consumer learns.
     const shown = isKeyed ? parts.filter(({ id }) => fresh.has(id)) : parts;
     if (shown.length > 0) context.early?.show(shown);
-    return { ok: true, accepted, unknownKeys: named(unknownKeys) };
+    return { ok: true, accepted, unknownKeys: named(unknownKeys), ...(oddTimes && { oddTimes }) };
   } finally {
     share.release();
   }
@@ -134,14 +134,13 @@ function notJson(bytes: Uint8Array): string {
 }
 
 type PackedEvents =
-  | {
+  | (Omit<AcceptedEvents, "lines"> & {
       ok: true;
       messages: readonly PackedMessage[];
       /** Their records, for live viewers; null: these are not shown early. */
       kept: KeptEntries | null;
       accepted: number;
-      unknownKeys: string[];
-    }
+    })
   | Refused;
 
 /** Checks, maps and packs the events of a body, one at a time. @param kept is added to. */
@@ -162,8 +161,7 @@ function packEvents(
   });
   if (!mapped.ok) return mapped;
   const packed = packer.finish();
-  const { unknownKeys } = mapped;
-  if (packed.ok) return { ok: true, messages: packed.messages, kept, accepted: found.sizes.length, unknownKeys };
+  if (packed.ok) return { ...mapped, messages: packed.messages, kept, accepted: found.sizes.length };
   const message = "this event is too large";
   const faults = packed.tooLarge.map((index) => ({ pointer: pointerAt(found.events, index), message }));
   return { ok: false, status: 413, faults };

@@ -1,4 +1,6 @@
 import { columns, type Sql } from "../../base/storage/sql.ts";
+import type { Source } from "../../formats/record/source.ts";
+import type { CountedPart } from "./counted.ts";
 import type { FunctionSlots } from "./function-health-hours.ts";
 
 export type AccountCounts = {
@@ -34,6 +36,8 @@ export interface AccountStatus {
   failing: readonly FunctionSlots[];
   /** The latest; null: none, as far as is known. */
   restored: Restored | null;
+  /** Sources whose times were in seconds; some of them may be over. */
+  inSeconds: readonly InSeconds[];
   /** All that was taken in later is kept, in ms since the epoch; null: nothing is. */
   keptSinceMs: number | null;
 }
@@ -46,6 +50,25 @@ export interface Restored {
   atMs: number;
 }
 
+/** Events of a source whose times can only be in seconds; `""`: unknown, or beyond the bound. */
+export type InSeconds = { source: Source; events: number; lastMs: number };
+
+/** Sources that are named at most, and for how long after the last such event, in ms. */
+const IN_SECONDS_SOURCES = 20;
+const IN_SECONDS_KEPT_MS = 86_400_000;
+
+/** Adds those of some parts. @param stored JSON of {@link InSeconds}, as is the answer. */
+export function withInSeconds(stored: string, parts: readonly CountedPart[], nowMs: number): string {
+  const late = (JSON.parse(stored) as InSeconds[]).filter(({ lastMs }) => nowMs - lastMs <= IN_SECONDS_KEPT_MS);
+  const known = new Map(late.map((each) => [each.source, each]));
+  for (const { source: from = "", inSeconds = 0 } of parts) {
+    const source = known.has(from) || known.size < IN_SECONDS_SOURCES ? from : "";
+    const events = inSeconds + (known.get(source)?.events ?? 0);
+    if (inSeconds > 0) known.set(source, { source, events, lastMs: nowMs });
+  }
+  return JSON.stringify([...known.values()]);
+}
+
 /** What a shard takes, a second. */
 export interface ShardLoad {
   parts: number;
@@ -55,6 +78,7 @@ export interface ShardLoad {
 type StateRow = Pick<AccountStatus, "intakeLost" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
   messages: number;
   restored: string | null;
+  inSeconds: string;
 };
 
 export function accountStatus(
@@ -62,11 +86,11 @@ export function accountStatus(
   parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
-  const { messages, restored, intakeLost, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
+  const { messages, restored, inSeconds, intakeLost, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
     AccountCounts & StateRow
   >`
     SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages AS messages,
-      ${columns("intakeLost", "queueBacklog", "queueBytes", "queueSeenMs", "restored")} FROM state`;
+      ${columns("intakeLost", "queueBacklog", "queueBytes", "queueSeenMs", "restored", "inSeconds")} FROM state`;
   const { oldestMs, stopsClaims, ...others } = parts;
   return {
     ...{ counts, intakeLost, queueBacklog, queueBytes, queueSeenMs },
@@ -74,5 +98,6 @@ export function accountStatus(
     setAsideMessages: { messages, events: counts.set_aside, oldestMs, stopsClaims },
     storedBytes: sql.databaseSize,
     restored: restored === null ? null : (JSON.parse(restored) as Restored),
+    inSeconds: JSON.parse(inSeconds) as InSeconds[],
   };
 }

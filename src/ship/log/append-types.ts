@@ -25,6 +25,8 @@ export interface PartHead extends DedupId {
    */
   bytes: number;
   functions: readonly PartFunction[];
+  /** Its events whose `EventTimestampMs` can only be in seconds; absent: there is none. */
+  inSeconds?: number;
 }
 
 /** A message with some parts, as the queue delivered it, or one of any size. */

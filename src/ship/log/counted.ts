@@ -2,7 +2,7 @@ import type { PartHead } from "./append-types.ts";
 import type { CountedFunction, FunctionCount } from "./function-counts.ts";
 
 /** What became of the events of a part, from the account's point of view. */
-export interface CountedPart extends Pick<PartHead, "id" | "takenInMs" | "bytes" | "source"> {
+export interface CountedPart extends Pick<PartHead, "id" | "takenInMs" | "bytes" | "source" | "inSeconds"> {
   events: number;
   /** Offered to at least one enabled job. */
   routed: number;
@@ -20,7 +20,7 @@ export interface CountedPart extends Pick<PartHead, "id" | "takenInMs" | "bytes"
  * @param isRouted any job was enabled then.
  */
 export function countedPart(
-  { id, takenInMs, bytes, source, functions }: PartHead,
+  { id, takenInMs, bytes, source, functions, inSeconds }: PartHead,
   off: ReadonlySet<string>,
   isRouted: boolean,
 ): CountedPart {
@@ -32,7 +32,8 @@ export function countedPart(
     const none = { routed: 0, notEnabled: 0, notRouted: 0 };
     return { scriptName, ...none, [fate]: records, lastEventMs, ...(fate !== "notEnabled" && { health }) };
   });
-  return { id, takenInMs, bytes, ...(source !== undefined && { source }), ...sum, functions: counted };
+  const head = { id, takenInMs, bytes, ...(source !== undefined && { source }), ...(inSeconds && { inSeconds }) };
+  return { ...head, ...sum, functions: counted };
 }
 
 /** Records of a part that jobs are offered: those of functions whose logging was not off. */

@@ -1,6 +1,7 @@
 import type { Loaded } from "../../formats/queue/load-records.ts";
 import { idOf } from "../../formats/queue/message.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
+import { otherUnitOf } from "../../formats/record/record.ts";
 import type { PartFunction, PartHead } from "./append-types.ts";
 import {
   addedErrors,
@@ -27,6 +28,7 @@ interface Tallied {
 export function headOf({ message, records, bytes }: Loaded): PartHead {
   // Keyed by the JSON of the name: most parts have few functions, so each name is parsed once.
   const functions = new Map<string, Tallied>();
+  let inSeconds = 0;
   for (const { whole } of records) {
     const key = whole.text("ScriptName") ?? "";
     let tallied = functions.get(key);
@@ -36,7 +38,9 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
     }
     const { count, health } = tallied;
     count.records += 1;
-    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
+    const isInSeconds = otherUnitOf(whole.EventTimestampMs) === "seconds";
+    inSeconds += Number(isInSeconds);
+    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs * (isInSeconds ? 1_000 : 1));
     health.add(whole);
   }
   return {
@@ -44,6 +48,7 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
     ...(message.source && { source: message.source }),
     bytes,
     functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
+    ...(inSeconds > 0 && { inSeconds }),
   };
 }
 

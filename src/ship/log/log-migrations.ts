@@ -31,6 +31,7 @@ export const TRACE_LOG_STEPS = [
         hold_messages    INTEGER NOT NULL DEFAULT 0, -- rows of on_hold
         watched_until_ms INTEGER NOT NULL DEFAULT 0, -- live viewers watch
         restored         TEXT,                       -- JSON of Restored, see status.ts; NULL: nothing was, as far as is known
+        in_seconds       TEXT NOT NULL DEFAULT '[]', -- JSON of InSeconds[], see account-status.ts
         month_use        TEXT,                       -- JSON of MonthUse, see month-use.ts; NULL: nothing was counted
         health           TEXT,                       -- JSON of what is not in function_health yet, see health-hours.ts
         kept_since_ms    INTEGER NOT NULL DEFAULT 0, -- all that was added later is kept

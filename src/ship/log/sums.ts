@@ -20,6 +20,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     storedBytes: Math.max(a.storedBytes, b.storedBytes),
     load: a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load),
     failing: joinedSlots([...a.failing, ...b.failing]),
+    inSeconds: [...a.inSeconds, ...b.inSeconds],
     keptSinceMs: laterOf(a.keptSinceMs, b.keptSinceMs),
     restored: (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored,
   };

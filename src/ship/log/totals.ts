@@ -1,4 +1,5 @@
 import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
+import { withInSeconds } from "./account-status.ts";
 import type { QueueState, Work } from "./append-types.ts";
 import { queueUnits } from "./bill.ts";
 import { type CountedPart, sumOf } from "./counted.ts";
@@ -55,6 +56,9 @@ export class Totals extends Tables {
         hour_sources = ${hour.sources}, month_use = ${JSON.stringify(use)}, health = ${health},
         readers = ${readers}, last_block = ${lastBlock}, newest_taken_ms = max(newest_taken_ms, ${newest}),
         queue_done_ms = max(iif(queue_done_ms > ${nowMs}, 0, queue_done_ms), ${doneMs})${seen} WHERE id = 1`;
+    if (!fresh.some(({ inSeconds }) => inSeconds)) return;
+    const inSeconds = withInSeconds(this.sql.only`SELECT in_seconds FROM state`, fresh, nowMs);
+    this.sql.run`UPDATE state SET in_seconds = ${inSeconds} WHERE id = 1`;
   }
 
   /** Whether a batch of the queue was counted then or later, in ms since the epoch. */

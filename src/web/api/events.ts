@@ -8,6 +8,7 @@ import { readIntakeConfig } from "../../config.ts";
 import { httpSource } from "../../formats/record/source.ts";
 import { bodyRoom, readBody } from "../../ship/intake/body.ts";
 import { appendCall } from "../../ship/intake/direct.ts";
+import type { AcceptedEvents } from "../../ship/intake/events.ts";
 import { isolateKeyShards } from "../../ship/intake/key-shards.ts";
 import { SendError } from "../../ship/intake/send.ts";
 import { takeEvents } from "../../ship/intake/take.ts";
@@ -41,16 +42,13 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, vie
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);
   if (!taken.ok) throw faultsError(taken.status, BODY_CODE[taken.status], taken.faults);
-  const messages = droppedKeys(taken.unknownKeys);
-  return success(c, { accepted: taken.accepted }, { status: 202, messages });
+  return success(c, { accepted: taken.accepted }, { status: 202, messages: notesOf(taken) });
 }
 
-/** Names the unknown keys of events in an answer. */
-export function droppedKeys(names: readonly string[]): Message[] {
-  return names.map((name) => ({
-    code: CODE.invalid,
-    message: `unknown key ${JSON.stringify(name)} was dropped`,
-  }));
+/** Names the unknown keys of events in an answer, and times in other units. */
+export function notesOf({ unknownKeys, oddTimes = [] }: Omit<AcceptedEvents, "lines">): Message[] {
+  const dropped = unknownKeys.map((name) => `unknown key ${JSON.stringify(name)} was dropped`);
+  return [...oddTimes, ...dropped].map((message) => ({ code: CODE.invalid, message }));
 }
 
 /** @throws ApiError 503 if neither the queue nor the log took everything. */

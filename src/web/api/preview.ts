@@ -23,7 +23,7 @@ import { LogShards } from "../../ship/log/log-shards.ts";
 import { BODY_CODE, bodyOf } from "./body.ts";
 import { Count, RecordSource } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
-import { droppedKeys } from "./events.ts";
+import { notesOf } from "./events.ts";
 import type { AppContext, Resources, RouteDoc } from "./route.ts";
 
 const PreviewResult = z.strictObject({
@@ -193,8 +193,9 @@ function givenLines(events: readonly unknown[], c: AppContext, platform: Platfor
   const accepted = acceptEvents(located, { ...context, ...(extraFields && { extraFields }) });
   if (accepted.ok) {
     const { lines, unknownKeys } = accepted;
+    const notes = notesOf({ ...accepted, unknownKeys: named(unknownKeys) });
     const source = httpSource(c.get("caller").name);
-    return { ok: true, lines, sources: lines.map(() => source), notes: droppedKeys(named(unknownKeys)) };
+    return { ok: true, lines, sources: lines.map(() => source), notes };
   }
   const { status } = accepted;
   // A fault of all events together has no pointer.

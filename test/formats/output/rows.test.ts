@@ -95,6 +95,20 @@ describe("the rows of an invocation", () => {
   });
 });
 
+describe("rows of logs with errors", () => {
+  it("have of these their own", () => {
+    const error = (Log: number, name: string) => ({ Log, Argument: 1, name, message: "m", stack: "at a" });
+    const extra = JSON.stringify({ LogErrors: [error(1, "A"), error(1, "B"), error(2, "C"), error(9, "D")] });
+    const record = lineOf({ Logs: [log("x"), log("y"), log("z")], Exceptions: [thrown("E", "")] }, extra);
+    expect(shown(record, { ...ROWS, fieldNames: ["LogErrors"] })).toEqual([
+      { LogErrors: [] },
+      { LogErrors: [error(1, "A"), error(1, "B")] },
+      { LogErrors: [error(2, "C")] },
+      { LogErrors: [] },
+    ]);
+  });
+});
+
 describe("a message that is one JSON object", () => {
   it.each([
     ['{"a":1,"b":{"c":[true,null]}}', { a: 1, b: { c: [true, null] } }],

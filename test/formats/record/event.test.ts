@@ -21,6 +21,12 @@ describe("what an event was about", () => {
     ],
     ["nothing but null", { request: null, cron: null, consumedEvents: null }, "unknown", {}],
     ["an array", [{ cron: "* * * * *" }], "unknown", {}],
+    ["an object that hibernates", { reason: "inactive" }, "onHibernate", { Reason: "inactive" }],
+    ["one that does not say why", { reason: "" }, "onHibernate", { Reason: "" }],
+    // As the runtime has it: an object of this class without any property.
+    ["a connection", Object.create({ [Symbol.toStringTag]: "ConnectEventInfo" }), "connect", {}],
+    ["another event without any property", Object.create({ [Symbol.toStringTag]: "CustomEventInfo" }), "unknown", {}],
+    ["what names itself so in JSON", { constructor: { name: "ConnectEventInfo" } }, "unknown", {}],
     ["something nobody has seen yet", { connect: { host: "x" } }, "unknown", {}],
   ];
 
@@ -41,6 +47,7 @@ describe("what an event was about", () => {
     ["a queue before a mail", { queue: "q", mailFrom: "" }, "queue"],
     ["a mail before an RPC call", { mailFrom: "", rpcMethod: "email" }, "email"],
     ["an RPC call before a socket", { rpcMethod: "", getWebSocketEvent: {} }, "worker_rpc"],
+    ["a tail before a hibernation", { consumedEvents: [], reason: "inactive" }, "tail"],
     ["a socket before a tail", { getWebSocketEvent: {}, consumedEvents: [] }, "hibernatable_web_socket"],
   ];
 
@@ -83,6 +90,7 @@ describe("an event of a known kind that is odd inside", () => {
       "must be a boolean",
       socket("close", { WasClean: false }),
     ],
+    [{ reason: 7 }, "/reason", TEXT, { Reason: "7" }],
     [{ consumedEvents: "shop" }, "/consumedEvents", "must be an array", { ConsumedEvents: [] }],
     [{ consumedEvents: ["shop"] }, "/consumedEvents/0", OBJECT, { ConsumedEvents: [{ ScriptName: "" }] }],
     [

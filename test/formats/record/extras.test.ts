@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Fault } from "../../../src/base/errors.ts";
 import {
+  CF_MAX_UNITS,
   EXTRA_MAX_UNITS,
   HEADER_MAX_UNITS,
   STACK_MAX_UNITS,
@@ -16,6 +17,7 @@ import {
   extrasOf,
   extraText,
   HEADERS,
+  PREVIEW_KEYS,
   splitEntry,
   vettedExtras,
 } from "../../../src/formats/record/extras.ts";
@@ -124,6 +126,60 @@ describe("extra fields of a trace item", () => {
     expect(stacks.at(-1)).toBe("");
   });
 
+  const boom = { name: "TypeError", message: "boom", stack: "    at Object.fetch (shop.js:4:22)" };
+
+  it("are of logged errors each with its line and argument, as the runtime tells them apart", () => {
+    const logs = [
+      { level: "log", message: ["no error"], timestamp: TAKEN },
+      { level: "error", message: ["x", "TypeError: boom", 5], timestamp: TAKEN, errorInfo: [null, boom, null] },
+      { level: "log", message: ["Error: only"], timestamp: TAKEN, errorInfo: [{ name: "Error", message: "only" }] },
+    ];
+    expect(take({ event: null, logs })).toEqual({
+      LogErrors: [
+        { Log: 1, Argument: 1, ...boom },
+        { Log: 2, Argument: 0, name: "Error", message: "only", stack: "" },
+      ],
+    });
+    expect(take({ event: null, logs }, ["ExceptionStacks"])).toEqual({});
+    expect(faultsOf({ event: null, logs })).toEqual([]);
+  });
+
+  it("are what a record has of logged errors, and of its preview what the runtime has", () => {
+    const LogErrors = [{ Log: 1, Argument: 1, ...boom }];
+    const Preview = { id: "p1", slug: "new-cart", name: "New cart" };
+    expect(take({ ScriptName: "shop", LogErrors, Preview })).toEqual({ LogErrors, Preview });
+    expect(take({ event: null, preview: { ...Preview, alias: "x" } })).toEqual({ Preview });
+    for (const preview of [undefined, null, {}]) expect(take({ event: null, preview })).toEqual({});
+  });
+
+  it("hold no more of logged errors than of stacks", () => {
+    const long = { name: "E".repeat(9_000), message: "m".repeat(9_000), stack: "s".repeat(9_000) };
+    const errorInfo = Array.from({ length: 30 }, () => long);
+    const { LogErrors } = take({ event: null, logs: [{ errorInfo }] }) as { LogErrors: (typeof long)[] };
+    expect(LogErrors).toHaveLength(STACKS_MAX);
+    const texts = LogErrors.flatMap(({ name, message, stack }) => [name, message, stack]);
+    expect(texts.join("")).toHaveLength(STACKS_MAX_UNITS);
+    expect(Math.max(...texts.map(({ length }) => length))).toBe(STACK_MAX_UNITS);
+  });
+
+  it("are faults at the place of a logged error that is none, in items and records", () => {
+    const logs = [{}, { errorInfo: [null, { ...boom, stack: 7 }, "boom"] }, { errorInfo: boom }];
+    expect(faultsOf({ event: null, logs, preview: "p1" })).toEqual([
+      "/3/logs/1/errorInfo/2",
+      "/3/logs/2/errorInfo",
+      "/3/logs/1/errorInfo/1/stack",
+      "/3/preview",
+    ]);
+    expect(take({ event: null, logs })).toMatchObject({ LogErrors: [{ stack: "" }, { Argument: 2, name: "" }] });
+    const LogErrors = [{ Log: -1, Argument: 0, ...boom }, 7, { Log: 0, Argument: 0, message: {} }];
+    expect(faultsOf({ ScriptName: "shop", LogErrors, Preview: [] })).toEqual([
+      "/3/LogErrors/0/Log",
+      "/3/LogErrors/1",
+      "/3/LogErrors/2/message",
+      "/3/Preview",
+    ]);
+  });
+
   it("are faults where they are of another type, and nothing in tail()", () => {
     const wrong = {
       ...request({ accept: ["x"], "x-odd": 7 }, { country: { a: 1 }, asn: "AS1" }),
@@ -159,6 +215,14 @@ const foreign = fc.record({
   DurableObjectID: value,
   ExecutionModel: value,
   Truncated: value,
+  LogErrors: fc.array(
+    fc.oneof(
+      fc.record({ Log: value, Argument: value, name: value, message: value, stack: value, Other: value }),
+      value,
+    ),
+    { maxLength: 4 },
+  ),
+  Preview: fc.dictionary(fc.oneof(fc.constantFrom(...PREVIEW_KEYS), fc.string()), value),
   Source: value,
   Cookie: value,
 });
@@ -172,6 +236,9 @@ describe("extra fields of a record", () => {
         const { RequestHeaders = {}, RequestCF = {} } = taken as { [name: string]: object };
         for (const name of Object.keys(RequestHeaders)) expect(HEADERS).toContain(name);
         for (const name of Object.keys(RequestCF)) expect(CF_KEYS).toContain(name);
+        for (const name of Object.keys(taken.Preview ?? {})) expect(PREVIEW_KEYS).toContain(name);
+        for (const error of (taken.LogErrors ?? []) as object[])
+          expect(Object.keys(error)).toEqual(["Log", "Argument", "name", "message", "stack"]);
       }),
       { numRuns: 200 },
     );
@@ -190,6 +257,11 @@ describe("extra fields of a record", () => {
     const most = {
       RequestHeaders: Object.fromEntries(HEADERS.map((name) => [name, "\u0001".repeat(HEADER_MAX_UNITS)])),
       ExceptionStacks: Array.from({ length: 4 }, () => "\u0001".repeat(STACK_MAX_UNITS)),
+      RequestCF: Object.fromEntries(CF_KEYS.map((name) => [name, "\u0001".repeat(CF_MAX_UNITS)])),
+      LogErrors: Array.from({ length: STACKS_MAX }, () => ({
+        ...{ Log: Number.MAX_SAFE_INTEGER, Argument: Number.MAX_SAFE_INTEGER },
+        ...{ name: "E", message: "", stack: "\u0001".repeat(STACK_MAX_UNITS) },
+      })),
     };
     const longest = JSON.stringify(take({ ScriptName: "shop", ...most }));
     expect(vettedExtras(longest)).toBe(longest);
@@ -207,6 +279,8 @@ describe("extra fields of a record", () => {
       DurableObjectID: "",
       ExecutionModel: "",
       Truncated: false,
+      LogErrors: [],
+      Preview: {},
     };
     fc.assert(
       fc.property(anyRecord, foreign, (record, fields) => {

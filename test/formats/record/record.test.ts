@@ -4,6 +4,7 @@ import { TIME_MAX_MS } from "../../../src/base/limits.ts";
 import { readStrictly } from "../../../src/formats/queue/load-records.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { FIELD_DESCRIPTIONS, FIELD_NAMES, type TraceRecord } from "../../../src/formats/record/fields.ts";
+import { otherUnitOf, toRecord } from "../../../src/formats/record/record.ts";
 import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
 
 const EMPTY_VERSION = { ID: "", Message: "", Tag: "" };
@@ -113,7 +114,8 @@ describe("times", () => {
   const bad: [what: string, sent: unknown][] = [
     ["a negative one", -1],
     ["one after the year 9999", TIME_MAX_MS + 1],
-    ["one in microseconds", 1_795_000_000_123_000_000],
+    ["one in microseconds", 1_795_000_000_123_000],
+    ["one in nanoseconds", 1_795_000_000_123_000_000],
     ["infinity", Number.POSITIVE_INFINITY],
     ["no number", Number.NaN],
     ["a text", "2026-11-20T12:00:00Z"],
@@ -122,7 +124,7 @@ describe("times", () => {
     ["an object", {}],
   ];
 
-  it.each(bad)("are refused by HTTP, and become that of the intake in tail(): %s", (_what, sent) => {
+  it.each(bad)("are refused by HTTP, and become that of the intake in tail(): %s", (what, sent) => {
     const places: [input: object, pointer: string][] = [
       [{ EventTimestampMs: sent }, "/3/EventTimestampMs"],
       [{ event: null, eventTimestamp: sent }, "/3/eventTimestamp"],
@@ -131,7 +133,9 @@ describe("times", () => {
       [{ Exceptions: [{ TimestampMs: sent }] }, "/3/Exceptions/0/TimestampMs"],
       [{ exceptions: [{ timestamp: sent }] }, "/3/exceptions/0/timestamp"],
     ];
-    const message = "must be a time in milliseconds since the epoch, from 0 to 253402300799999";
+    const [, unit] = /^one in (micro|nano)seconds/.exec(what) ?? [];
+    const named = unit === undefined ? "" : `; this one can only be in ${unit}seconds`;
+    const message = `must be a time in milliseconds since the epoch, from 0 to 253402300799999${named}`;
     for (const [input, pointer] of places)
       expect(map(input, {}, "/3")).toEqual({ record: null, faults: [{ pointer, message }], unknownKeys: [] });
     const timesOf = (record: TraceRecord | null) =>
@@ -141,6 +145,60 @@ describe("times", () => {
         record.Exceptions[0]?.TimestampMs ?? TAKEN,
       ];
     for (const [input] of places) expect(timesOf(mapLenient(input).record)).toEqual([TAKEN, TAKEN, TAKEN]);
+  });
+
+  const oddIn = (input: object): string[] => {
+    const findings = { faults: [], unknownKeys: new Set<string>(), oddTimes: [] as string[] };
+    const record = toRecord(input, { takenInMs: TAKEN, defaultScriptName: "x", lenient: false }, "/3", findings);
+    expect([record === null, findings.faults]).toEqual([false, []]);
+    return findings.oddTimes.map((sentence) =>
+      sentence.replace(", not in milliseconds; it is kept as it was sent", ""),
+    );
+  };
+
+  it("that can only be in another unit are named, at any place, and kept as they are", () => {
+    const seconds = Math.floor(TAKEN / 1_000);
+    const places: [input: (time: number) => object, pointer: string][] = [
+      [(EventTimestampMs) => ({ EventTimestampMs }), "/3/EventTimestampMs"],
+      [(eventTimestamp) => ({ event: null, eventTimestamp }), "/3/eventTimestamp"],
+      [(TimestampMs) => ({ Logs: [{}, { TimestampMs }] }), "/3/Logs/1/TimestampMs"],
+      [(timestamp) => ({ logs: [{}, { timestamp }] }), "/3/logs/1/timestamp"],
+      [(TimestampMs) => ({ Exceptions: [{ TimestampMs }] }), "/3/Exceptions/0/TimestampMs"],
+      [(timestamp) => ({ exceptions: [{ timestamp }] }), "/3/exceptions/0/timestamp"],
+      [(ScheduledTimeMs) => ({ Event: { ScheduledTimeMs } }), "/3/Event/ScheduledTimeMs"],
+      [(scheduledTime) => ({ event: { cron: "* * * * *", scheduledTime } }), "/3/event/scheduledTime"],
+      [(scheduledTime) => ({ event: { scheduledTime } }), "/3/event/scheduledTime"],
+    ];
+    for (const [input, pointer] of places) {
+      expect(oddIn(input(seconds))).toEqual([`${pointer} can only be in seconds`]);
+      expect(oddIn(input(seconds + 0.25))).toEqual([`${pointer} can only be in seconds`]);
+      for (const time of [TAKEN, 0, 5, Date.UTC(1970, 0, 2), Date.UTC(2000), Date.UTC(2199)])
+        expect(oddIn(input(time))).toEqual([]);
+      expect(JSON.stringify(recordOf(input(seconds)))).toContain(`${seconds}`);
+    }
+    // Of an `Event` nothing is checked.
+    for (const [unit, n] of [
+      ["microseconds", 1e6],
+      ["nanoseconds", 1e9],
+    ] as const)
+      expect(oddIn({ Event: { ScheduledTimeMs: seconds * n } })).toEqual([
+        `/3/Event/ScheduledTimeMs can only be in ${unit}`,
+      ]);
+    expect(oddIn({ Event: { ScheduledTimeMs: `${seconds}` } })).toEqual([]);
+  });
+
+  it("are of one unit at most, and milliseconds of these two centuries are of none", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: Date.UTC(2000), max: Date.UTC(2200) - 1 }), (ms) => {
+        expect(otherUnitOf(ms)).toBeNull();
+        expect([ms / 1e3, ms * 1e3, ms * 1e6].map(otherUnitOf)).toEqual(["seconds", "microseconds", "nanoseconds"]);
+      }),
+    );
+  });
+
+  it("are named a hundred at most", () => {
+    const Logs = Array.from({ length: 300 }, () => ({ TimestampMs: 1_795_000_000 }));
+    expect(oddIn({ Logs })).toHaveLength(100);
   });
 
   // The bounds of 0…253402300799999 hold for every time.

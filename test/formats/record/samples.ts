@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import type { Fault } from "../../../src/base/errors.ts";
 import { jsonText, recordLine } from "../../../src/formats/record/encode.ts";
-import { CF_KEYS, HEADERS, vettedExtras } from "../../../src/formats/record/extras.ts";
+import { CF_KEYS, HEADERS, PREVIEW_KEYS, vettedExtras } from "../../../src/formats/record/extras.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { type MappingContext, toRecord } from "../../../src/formats/record/record.ts";
 
@@ -106,6 +106,10 @@ export const anyExtra: fc.Arbitrary<string> = fc
       DurableObjectID: text,
       ExecutionModel: fc.constantFrom("stateless", "durableObject", "workflow"),
       Truncated: fc.boolean(),
+      LogErrors: fc.array(fc.record({ Log: fc.nat(3), Argument: fc.nat(), name: text, message: text, stack: text }), {
+        maxLength: 2,
+      }),
+      Preview: fc.dictionary(fc.constantFrom(...PREVIEW_KEYS), text),
     },
     { requiredKeys: [] },
   )

@@ -166,6 +166,29 @@ describe("one who watches", () => {
     expect(outcomes(read(awoken.offer([from("rpc"), from("tail")], 0)) as Said)).toEqual(["tail"]);
   });
 
+  it("is shown extra fields among the others, and finds a text in them", () => {
+    const watcher = newcomer();
+    const LogErrors = [{ Log: 0, Argument: 0, name: "Error", message: "m", stack: "    at logged.js:1" }];
+    const extra = JSON.stringify({ RequestCF: { colo: "DFW" }, LogErrors });
+    const plain = line({ Outcome: "plain" });
+    const [with_, large] = [{}, { Entrypoint: noise(70_000) }].map((fields) =>
+      RecordLine.read(recordLine(traceRecord({ Outcome: "ok", ...fields })), "", extra),
+    );
+    const shown = (offered: Said | null) => offered?.records?.map(({ record }) => record);
+    expect(shown(read(watcher.offer([with_ ?? null, plain, large ?? null], 0)))).toMatchObject([
+      { ...traceRecord({ Outcome: "ok" }), RequestCF: { colo: "DFW" }, LogErrors },
+      JSON.parse(plain.line),
+      { Outcome: "ok", RequestCF: { colo: "DFW" }, LogErrors },
+    ]);
+    want(watcher, { text: "LOGGED.js" });
+    expect(shown(read(watcher.offer([with_ ?? null, plain], 0)))).toMatchObject([{ LogErrors }]);
+    // After hibernation, too.
+    const filter = JSON.stringify({ where: { key: "LogErrors", operator: "contains", value: "logged.js" } });
+    expect(want(watcher, { filter }, ["LogErrors"])).toEqual([]);
+    const awoken = Watcher.awoken(structuredClone(watcher.state));
+    expect(shown(read(awoken.offer([plain, with_ ?? null], 0)))).toMatchObject([{ LogErrors }]);
+  });
+
   it("is not held up by what nobody can read: that is dropped", () => {
     const watcher = newcomer();
     const broken = RecordLine.read(line({ Outcome: "ok" }).line.replace('"ok"', "oops"));

@@ -127,6 +127,9 @@ const anyAccount = fc
         null,
       ),
       failing: fc.constant([]),
+      inSeconds: fc.array(fc.record({ source: fc.constantFrom("", "rpc", "http:ci"), events: count, lastMs: time }), {
+        maxLength: 3,
+      }),
       restored: fc.option(
         fc.record({ who: fc.constantFrom("shard" as const, "reader" as const), job: count, atMs: time }),
       ),

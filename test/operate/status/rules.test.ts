@@ -87,6 +87,7 @@ const lastSeen = (ms: number): Facts => ofAccount({ usual: { lastMs: ago(ms), lo
 const intakeLost = (ms: number): Facts => ofAccount({ past: { ...account().past, intakeLost: mark(ago(ms), 4) } });
 const stored = (storedBytes: number): Facts => ofStatus({ storedBytes });
 const shardRestored = (ms: number): Facts => ofStatus({ restored: { who: "shard", job: 3, atMs: ago(ms) } });
+const inSeconds = (...of: AccountFacts["status"]["inSeconds"]): Facts => ofStatus({ inSeconds: of });
 const unfinished = (ms: number): Facts => ofStatus({ oldestUnfinishedMs: ago(ms) });
 const backlog = (ms: number): Facts => ofAccount({ backlogSinceMs: ago(ms), status: status({ queueBacklog: 1_234 }) });
 const expiring = (ms: number): Facts => ofJob({ destination: { kind: "ok", expiresMs: NOON + ms } });
@@ -234,6 +235,20 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning" },
   ],
   ["intake_lost", intakeLost(DAY + 1), intakeLost(DAY), { severity: "error", sinceMs: ago(DAY), affected: events(4) }],
+  [
+    "times_in_seconds",
+    inSeconds({ source: "http:ci", events: 3, lastMs: ago(DAY + 1) }),
+    inSeconds(
+      { source: "http:ci", events: 3, lastMs: ago(DAY) },
+      { source: "", events: 1, lastMs: NOON },
+      { source: "http:ci", events: 2, lastMs: NOON },
+      { source: "rpc", events: 50, lastMs: ago(DAY + 1) },
+    ),
+    {
+      ...{ severity: "warning", sinceMs: null, affected: events(6) },
+      summary: 'The time of 6 events can only be in seconds, not in milliseconds. They came from "http:ci", others.',
+    },
+  ],
   ["ledger_large", stored(4 * GB - 1), stored(4 * GB), { severity: "warning", affected: null }],
   [
     "ledger_busy",

@@ -76,7 +76,7 @@ export function account(fields: Partial<AccountFacts> = {}): AccountFacts {
       oldestUnfinishedMs: null,
       ...{ queueBacklog: 0, queueBytes: 0, queueSeenMs: NOON - 1_000 },
       setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
-      ...{ storedBytes: 1, load: null, failing: [], restored: null, keptSinceMs: null },
+      ...{ storedBytes: 1, load: null, failing: [], inSeconds: [], restored: null, keptSinceMs: null },
     },
     setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
     past: { notRouted: mark(null, 0), intakeLost: mark(null, 0), setAside: mark(null, 0) },

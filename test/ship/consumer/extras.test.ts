@@ -12,6 +12,7 @@ import { EXTRA_FIELDS, type ExtraField } from "../../../src/formats/record/field
 import { arrivedOf } from "../../../src/operate/live/arrived.ts";
 import type { PreviewResult } from "../../../src/web/api/preview.ts";
 import { noise, traceRecord } from "../../formats/record/samples.ts";
+import { searchFor } from "../../operate/search/searched.ts";
 import { readSingleMember } from "../../support/gzip-member.ts";
 import type { Minted } from "../../support/oracle.ts";
 import { api, destinationConf } from "../../support/runtime/api.ts";
@@ -26,6 +27,8 @@ beforeEach(() => {
   vi.spyOn(console, "error").mockImplementation(() => {});
   vi.spyOn(console, "warn").mockImplementation(() => {});
 });
+
+const INNER = { name: "Error", message: "inner", stack: "at logged.js:1" };
 
 /** A trace item with everything that may be taken, and secrets in all that may not. */
 const item = (fields: object = {}): object => ({
@@ -54,6 +57,8 @@ const item = (fields: object = {}): object => ({
   durableObjectId: "d0",
   executionModel: "durableObject",
   truncated: true,
+  logs: [{ level: "error", message: ["failed", "Error: inner"], timestamp: NOON, errorInfo: [null, INNER] }],
+  preview: { id: "p0", slug: "new-cart", name: "New cart", alias: SECRET },
   tailAttributes: { a: SECRET },
   diagnosticsChannelEvents: [{ channel: SECRET, message: SECRET }],
   ...fields,
@@ -66,6 +71,8 @@ const TAKEN = {
   DurableObjectID: "d0",
   ExecutionModel: "durableObject",
   Truncated: true,
+  LogErrors: [{ Log: 0, Argument: 1, ...INNER }],
+  Preview: { id: "p0", slug: "new-cart", name: "New cart" },
 };
 
 const minted = (world: World, event: object): Minted[] => world.mint(1).map((each) => ({ ...each, event }) as Minted);
@@ -138,17 +145,18 @@ describe.each(WAYS)("by %s", (_way, send) => {
     await send(world, item());
     const messages = messagesIn(world);
     expect(messages).toContain("shop.example");
-    for (const each of ["curl/8", "DFW", "shop.js", "durableObject", '"extras"', SECRET])
+    for (const each of ["curl/8", "DFW", "shop.js", "durableObject", "logged.js", "new-cart", '"extras"', SECRET])
       expect(messages).not.toContain(each);
     const empty = { RequestHeaders: {}, RequestCF: {}, ExceptionStacks: [], DurableObjectID: "", ExecutionModel: "" };
-    expect(await shipped()).toMatchObject([{ ...empty, Truncated: false }]);
+    expect(await shipped()).toMatchObject([{ ...empty, Truncated: false, LogErrors: [], Preview: {} }]);
   });
 });
 
 describe("extra fields", () => {
   it("stay with what goes to the log directly", async () => {
     const { world, shipped } = await extraJob();
-    await world.ship(minted(world, item({ logs: [{ message: [noise(600_000, 1)], level: "log", timestamp: NOON }] })));
+    const message = [noise(600_000, 1), "Error: inner"];
+    await world.ship(minted(world, item({ logs: [{ message, level: "log", errorInfo: [null, INNER] }] })));
     await world.deliverDue();
     world.queue.sendFault = () => "refused";
     await world.tail(minted(world, item()));
@@ -188,6 +196,10 @@ describe("extra fields", () => {
         { key: "RequestCF.country", operator: "in", value: ["US", "CA"] },
         { key: "ExceptionStacks", operator: "contains", value: "shop.js" },
         { key: "ExceptionStacks", operator: "!contains", value: "other.js" },
+        { key: "LogErrors", operator: "contains", value: "logged.js" },
+        { key: "LogErrors", operator: "contains", value: "inner" },
+        { key: "LogErrors", operator: "!contains", value: "shop.js" },
+        { key: "Preview.slug", operator: "eq", value: "new-cart" },
         { key: "DurableObjectID", operator: "eq", value: "d0" },
         { key: "ExecutionModel", operator: "!eq", value: "stateless" },
         { key: "Truncated", operator: "eq", value: true },
@@ -198,12 +210,31 @@ describe("extra fields", () => {
     const output_options = { output_type: "csv", field_names: ["ExceptionStacks", "Truncated", "RequestHeaders"] };
     const { world, text, id } = await extraJob({ filter: JSON.stringify({ where }), output_options });
     await world.take(minted(world, item({ exceptions: [{ name: "E", message: "", stack: 'shop.js "ä"' }] })));
-    for (const other of [{ truncated: false }, { exceptions: [] }, { durableObjectId: "d1" }])
+    for (const other of [
+      { truncated: false },
+      { exceptions: [] },
+      { durableObjectId: "d1" },
+      { logs: [] },
+      { preview: null },
+    ])
       await world.take(minted(world, item(other)));
     const row = '"[""shop.js \\""ä\\""""]",true,"{""referer"":""https://shop.example"",""user-agent"":""curl/8""}"\n';
     expect(await text()).toBe(row);
     const { body } = await api<{ bytes_raw: number; filtered: number }>("GET", `/logship/jobs/${id}/ledger`);
-    expect(body.result).toMatchObject({ bytes_raw: encodeUtf8(row).length, filtered: 3 });
+    expect(body.result).toMatchObject({ bytes_raw: encodeUtf8(row).length, filtered: 5 });
+  });
+
+  it("are searched where they are shipped, for the stack of a logged error as well", async () => {
+    const { world, shipped } = await extraJob();
+    await world.tail(minted(world, item()));
+    await world.tail(minted(world, item({ logs: [] })));
+    expect(await shipped()).toHaveLength(2);
+    const span = { since: new Date(NOON - 1_000).toISOString(), until: new Date(NOON + 1_000).toISOString() };
+    for (const text of ["LOGGED.js:1", "at logged"]) {
+      const { hits } = await searchFor({ ...span, text });
+      expect(hits.map(({ record }) => record.LogErrors)).toEqual([TAKEN.LogErrors]);
+    }
+    expect((await searchFor({ ...span, text: "logged.js:2" })).hits).toEqual([]);
   });
 
   it("are with recent and given events of a preview, and with live ones", async () => {

@@ -196,6 +196,10 @@ describe("loki", () => {
   });
 });
 
+const attributes = (of: { key: string; value: unknown }[]): { [name: string]: unknown } =>
+  Object.fromEntries(of.map(({ key, value }) => [key, value]));
+const text = (stringValue: string) => ({ stringValue });
+
 describe("otlp", () => {
   it("sets a record aside, with the limit named, that fits no body beside what its script has in common", async () => {
     const long = record("mark-long", { ScriptName: "s".repeat(16_000), Message: "x".repeat(9_965_000) });
@@ -230,10 +234,7 @@ describe("otlp", () => {
       Exceptions: [{ name: "TypeError", message: "no", TimestampMs: NOW }],
       ScriptVersion: { ID: "v-1", Message: "", Tag: "" },
     });
-    const attributes = (of: { key: string; value: unknown }[]) =>
-      Object.fromEntries(of.map(({ key, value }) => [key, value]));
     const { resourceLogs } = JSON.parse(await bodyOf("otlp", fields));
-    const text = (stringValue: string) => ({ stringValue });
     expect(attributes(resourceLogs[0].resource.attributes)).toEqual({
       "service.name": text("shop"),
       "service.version": text("v-1"),
@@ -267,6 +268,32 @@ describe("otlp", () => {
       "logship.record.id": text("a_b_0a1b2c3d-0"),
       "logship.record": text(JSON.stringify(fields)),
     });
+  });
+
+  it("has the stack of what was thrown, and else the first error that was logged", async () => {
+    const logged = { Log: 0, Argument: 1, name: "RangeError", message: "inner", stack: "    at logged.js:1" };
+    const thrown = { name: "TypeError", message: "no", TimestampMs: NOW };
+    const errorIn = async (fields: Fields) => {
+      const { resourceLogs } = JSON.parse(await bodyOf("otlp", record("mark-0", fields)));
+      const all = attributes(resourceLogs[0].scopeLogs[0].logRecords[0].attributes);
+      return ["type", "message", "stacktrace"].map((name) => all[`exception.${name}`]);
+    };
+    expect(await errorIn({ LogErrors: [logged] })).toEqual([
+      text("RangeError"),
+      text("inner"),
+      text("    at logged.js:1"),
+    ]);
+    const ExceptionStacks = ["    at shop.js:1"];
+    expect(await errorIn({ Exceptions: [thrown], ExceptionStacks, LogErrors: [logged] })).toEqual([
+      text("TypeError"),
+      text("no"),
+      text("    at shop.js:1"),
+    ]);
+    expect(await errorIn({ Exceptions: [thrown], LogErrors: [logged] })).toEqual([
+      text("TypeError"),
+      text("no"),
+      undefined,
+    ]);
   });
 
   it.each([

@@ -358,6 +358,7 @@ describe("a record, for people", () => {
     [{ EventType: "scheduled", Event: { Cron: "0 * * * *" }, Outcome: "ok" }, "scheduled 0 * * * *"],
     [{ EventType: "queue", Event: { Queue: "jobs", BatchSize: 3 } }, "queue jobs"],
     [{ EventType: "worker_rpc", Event: { RPCMethod: "run" }, Outcome: "canceled" }, "worker_rpc run canceled"],
+    [{ EventType: "onHibernate", Event: { Reason: "inactive" }, Outcome: "ok" }, "onHibernate inactive"],
     [{ EventType: '{"a":1}', Event: [], Logs: {}, Exceptions: [null, 1] }, "event\n\n"],
     [{ Logs: [{ Message: ['{"ScriptName":"forged"}'] }, { Message: "x" }] }, 'event\n{"ScriptName":"forged"}\n'],
   ])("is its call, what was thrown and what was logged: %j", (fields, message) => {

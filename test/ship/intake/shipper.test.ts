@@ -125,6 +125,16 @@ describe("ship()", () => {
     },
   );
 
+  it("names times that can only be in another unit", async () => {
+    const { entrypoint, queue } = shipper();
+    const EventTimestampMs = NOON / 1_000;
+    expect(await entrypoint.ship([{ event: null }, { EventTimestampMs }])).toEqual({
+      ...{ accepted: 2, unknownKeys: [] },
+      oddTimes: ["/1/EventTimestampMs can only be in seconds, not in milliseconds; it is kept as it was sent"],
+    });
+    expect(records(queue)[1]).toMatchObject({ EventTimestampMs });
+  });
+
   it("names no more dropped keys than anybody reads", async () => {
     const { entrypoint } = shipper();
     const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${"k".repeat(100)}${i}`, 1]));

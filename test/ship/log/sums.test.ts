@@ -8,7 +8,7 @@ const status = (fields: Partial<AccountStatus> = {}): AccountStatus => ({
   counts: { processed: 6, routed: 1, not_enabled: 2, not_routed: 1, set_aside: 1, discarded: 1 },
   ...{ intakeLost: 0, oldestUnfinishedMs: null, queueBacklog: null, queueBytes: null, queueSeenMs: null },
   setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
-  ...{ storedBytes: 10, load: null, failing: [], restored: null, keptSinceMs: NOON },
+  ...{ storedBytes: 10, load: null, failing: [], inSeconds: [], restored: null, keptSinceMs: NOON },
   ...fields,
 });
 
@@ -19,12 +19,19 @@ describe("the status of all shards", () => {
   });
 
   it("adds up counts, and has the earliest times, the latest backlog and the largest size", () => {
+    const [one, other] = ["http:ci", "rpc"].map((source) => ({ source, events: 1, lastMs: NOON }));
     const restored = (atMs: number) => ({ who: "shard" as const, job: 1, atMs });
     const setAsideMessages = { messages: 1, events: 3, oldestMs: NOON, stopsClaims: true };
     expect(
       sumOfStatus([
         status({ intakeLost: 2, queueSeenMs: NOON, queueBacklog: 7, queueBytes: 700, oldestUnfinishedMs: NOON }),
-        status({ setAsideMessages, storedBytes: 30, load: { parts: 3, bytes: 4 }, restored: restored(2) }),
+        status({
+          setAsideMessages,
+          storedBytes: 30,
+          load: { parts: 3, bytes: 4 },
+          restored: restored(2),
+          inSeconds: [one] as never,
+        }),
         status({
           queueSeenMs: NOON + 1,
           queueBytes: 9,
@@ -32,6 +39,7 @@ describe("the status of all shards", () => {
           storedBytes: 20,
           load: { parts: 1, bytes: 9 },
           restored: restored(1),
+          inSeconds: [other] as never,
           keptSinceMs: NOON + 1,
         }),
       ]),
@@ -39,7 +47,7 @@ describe("the status of all shards", () => {
       counts: { processed: 18, routed: 3, not_enabled: 6, not_routed: 3, set_aside: 3, discarded: 3 },
       ...{ intakeLost: 2, oldestUnfinishedMs: NOON - 1, queueBacklog: null, queueBytes: 9, queueSeenMs: NOON + 1 },
       ...{ setAsideMessages, storedBytes: 30, load: { parts: 3, bytes: 9 }, failing: [], restored: restored(2) },
-      keptSinceMs: NOON + 1,
+      ...{ inSeconds: [one, other], keptSinceMs: NOON + 1 },
     });
   });
 });

@@ -103,6 +103,8 @@ describe("the object of a canary", () => {
           ExceptionStacks: [],
           DurableObjectID: "",
           ExecutionModel: "",
+          LogErrors: [],
+          Preview: {},
         };
         const record: { readonly [name in AnyField]: unknown } = {
           ...{ ...canaryRecord(7, IDENTITY, now), Source: "", ...none, Truncated: false },

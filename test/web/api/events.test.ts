@@ -89,6 +89,29 @@ describe("events that are taken", () => {
     expect(JSON.stringify(records())).not.toMatch(/zone|a\/b/i);
   });
 
+  it("name times that can only be in another unit, and keep them as they are", async () => {
+    const seconds = NOON / 1_000;
+    const answer = await post([
+      { EventTimestampMs: seconds, zone: 1 },
+      { event: { cron: "* * * * *", scheduledTime: seconds }, eventTimestamp: NOON },
+      { EventTimestampMs: NOON, Event: { ScheduledTimeMs: NOON * 1_000 } },
+    ]);
+    expect([answer.status, answer.body.result]).toEqual([202, { accepted: 3 }]);
+    const odd = [
+      ["/0/EventTimestampMs", "seconds"],
+      ["/1/event/scheduledTime", "seconds"],
+      ["/2/Event/ScheduledTimeMs", "microseconds"],
+    ].map(([at, unit]) => `${at} can only be in ${unit}, not in milliseconds; it is kept as it was sent`);
+    expect(answer.body.messages).toEqual(
+      [...odd, 'unknown key "zone" was dropped'].map((message) => ({ code: 1001, message })),
+    );
+    expect(records()).toMatchObject([
+      { EventTimestampMs: seconds },
+      { Event: { ScheduledTimeMs: seconds } },
+      { Event: { ScheduledTimeMs: NOON * 1_000 } },
+    ]);
+  });
+
   it("name at most a hundred unknown keys, and not all of a long one", async () => {
     const keys = Object.fromEntries(
       Array.from({ length: 150 }, (_, i) => [`${`${i}`.padStart(3, "0")}${"k".repeat(1_000)}`, i]),
@@ -204,7 +227,7 @@ describe("a request that is refused", () => {
       [1001, "/2", "neither a trace item nor a record: none of its keys is known"],
       [1001, "/3/Logs/1/TimestampMs", DAYS_OFF],
       [1001, "/3/Outcome", "must be a string"],
-      [1001, "/4/eventTimestamp", DAYS_OFF],
+      [1001, "/4/eventTimestamp", `${DAYS_OFF}; this one can only be in microseconds`],
     ];
     for (const answer of [
       await refused(events),

@@ -72,6 +72,16 @@ describe("a preview of events that are given", () => {
     expect(Math.min(kept, sampled_out)).toBeGreaterThan(25);
   });
 
+  it("names times that can only be in another unit", async () => {
+    const { body } = await call<PreviewResult>("POST", "/logship/preview", {
+      events: [{ EventTimestampMs: 1_795_176_000 }],
+    });
+    expect(body.messages.map(({ message }) => message)).toEqual([
+      "/events/0/EventTimestampMs can only be in seconds, not in milliseconds; it is kept as it was sent",
+    ]);
+    expect(body.result.objects).toMatchObject([{ day: "19700121" }]);
+  });
+
   it("of none is empty, and asks nobody for recent ones", async () => {
     const records = vi.spyOn(TraceLog.prototype, "records");
     const { body } = await ask({ events: [] });

@@ -1,6 +1,7 @@
 /** The page Search: its form, its address, and what it shows of an answer. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { askedOf, narrowed, questionOf, searchPath } from "../../../src/web/dashboard/pages/search/address.ts";
+import { RecordDetails } from "../../../src/web/dashboard/parts/record-details.tsx";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
@@ -226,6 +227,27 @@ describe("the page Search", () => {
     const filter = (value: string) => JSON.stringify({ where: { key: "Outcome", operator: "!in", value: [value] } });
     expect((await links(filter("x")))?.length).toBeGreaterThan(10);
     expect(await links(filter("x".repeat(1_000)))).toBeNull();
+  });
+
+  it("shows stacks below what was thrown, and those of logged errors below their line", () => {
+    const error = (Log: number, stack: string) => ({ Log, Argument: 0, name: "E", message: "m", stack });
+    const record = {
+      EventTimestampMs: NOON,
+      Exceptions: ["A", "B"].map((name) => ({ name, message: "m", TimestampMs: NOON })),
+      ExceptionStacks: ["at a.js", ""],
+      Logs: ["one", "two", "three"].map((text) => ({ Level: "log", Message: [text], TimestampMs: NOON })),
+      LogErrors: [error(1, `at two.js ${HOSTILE}`), error(1, "at too.js"), error(2, "")],
+    };
+    const html = `${RecordDetails({ id: "r", record })}`;
+    const [thrown, lines] = [/<ul class="thrown">.*?<\/ul>/s, /<table class="logged">.*?<\/table>/s].map(
+      (part) => part.exec(html)?.[0] ?? "",
+    );
+    expect(thrown?.split("<li>").map((each) => each.match(/<pre>/g)?.length ?? 0)).toEqual([0, 1, 0]);
+    expect(textOf(thrown ?? "")).toContain("at a.js");
+    const rows = lines?.split("<tr>").slice(1) ?? [];
+    expect(rows.map((each) => each.match(/<pre>/g)?.length ?? 0)).toEqual([0, 2, 0]);
+    expect(textOf(rows[1] ?? "")).toMatch(/two.*at two\.js.*at too\.js/s);
+    expect(html).not.toMatch(OBEYED);
   });
 
   it("escapes what records and addresses hold", async () => {

@@ -8,5 +8,13 @@ export interface ShipperRpc {
    * @returns once the shipper's queue has all of them.
    * @throws TypeError that names every fault; then nothing was taken.
    */
-  ship(events: unknown, options?: { idempotencyKey?: string }): Promise<{ accepted: number; unknownKeys: string[] }>;
+  ship(
+    events: unknown,
+    options?: { idempotencyKey?: string },
+  ): Promise<{
+    accepted: number;
+    unknownKeys: string[];
+    /** Times that can only be in another unit than milliseconds. */
+    oddTimes?: string[];
+  }>;
 }

@@ -135,7 +135,8 @@ function recordAttributes(fields: Fields): Attributes {
   const event = objectOf(fields.Event);
   const request = objectOf(event.Request);
   const method = textOf(request.Method);
-  const [exception] = listOf(fields.Exceptions);
+  const [thrown] = listOf(fields.Exceptions);
+  const exception = thrown ?? listOf(fields.LogErrors)[0];
   const type = textOf(fields.EventType);
   return {
     "faas.trigger": type === undefined ? undefined : (TRIGGERS[type] ?? "other"),
@@ -146,6 +147,7 @@ function recordAttributes(fields: Fields): Attributes {
     "http.response.status_code": numberOf(objectOf(event.Response).Status),
     "exception.type": textOf(exception?.name ?? exception?.Name),
     "exception.message": textOf(exception?.message ?? exception?.Message),
+    "exception.stacktrace": textOf(thrown ? textsOf(fields.ExceptionStacks)?.[0] : exception?.stack),
     "cloudflare.ray_id": textOf(event.RayID),
     "cloudflare.outcome": textOf(fields.Outcome),
     "cloudflare.handler_type": type,

@@ -48,10 +48,11 @@ const MESSAGE_MAX = 4_000;
  * and write over the fields of the record.
  */
 export function messageOf({ EventType, Event, Outcome, Exceptions, Logs }: SentRecord["fields"]): string {
-  const { Request, Response, Cron, Queue, RPCMethod } = objectOf(Event);
+  const { Request, Response, Cron, Queue, RPCMethod, Reason } = objectOf(Event);
   const { Method, URL } = objectOf(Request);
-  const called = [Method, URL, objectOf(Response).Status, Cron, Queue, RPCMethod, Outcome === "ok" ? "" : Outcome];
-  const kind = typeof EventType === "string" && /^[a-z_]+$/.test(EventType) ? EventType : "event";
+  const { Status } = objectOf(Response);
+  const called = [Method, URL, Status, Cron, Queue, RPCMethod, Reason, Outcome === "ok" ? "" : Outcome];
+  const kind = typeof EventType === "string" && /^[A-Za-z_]+$/.test(EventType) ? EventType : "event";
   let text = [kind, ...called.filter((part) => isText(part) && part !== "")].join(" ");
   for (const { name, message } of listOf(Exceptions)) text += `\n${[name, message].filter(isText).join(": ")}`;
   for (const { Message } of listOf(Logs)) {

@@ -40,8 +40,8 @@ const TraceItem = z
   .looseObject({
     event: z.unknown().describe("What the function was called with; its keys determine the kind."),
     eventTimestamp: time.describe("In milliseconds since the epoch. Default: the time of intake."),
-    exceptions: list.describe("Each with `name`, `message` and `timestamp`; a `stack` is dropped."),
-    logs: list.describe("Each with `level`, `message` and `timestamp`."),
+    exceptions: list.describe("Each with `name`, `message` and `timestamp`; a `stack` is an extra field."),
+    logs: list.describe("Each with `level`, `message` and `timestamp`; an `errorInfo` is an extra field."),
     outcome: text,
     scriptName: text,
     scriptTags: z.array(text).nullable().optional(),
@@ -50,6 +50,7 @@ const TraceItem = z
     wallTime: number.describe("In milliseconds."),
     dispatchNamespace: text,
     entrypoint: text,
+    preview: object.describe("With `id`, `slug` and `name`; an extra field."),
   })
   .meta({ id: "TraceItem", description: "A trace item as a tail handler receives it." });
 
@@ -66,7 +67,7 @@ const EXAMPLE = {
 
 export const SEND_EVENTS = {
   summary: "Send events",
-  description: `One event, an array, or NDJSON, optionally gzipped: at most ${EVENTS_MAX_COUNT} events of ${EVENTS_MAX_DAYS} days in ${EVENTS_BODY_MAX_BYTES} bytes, ${EVENT_MAX_BYTES} bytes each, before compression. 202: all events are accepted. 400: none is. After any other answer some may be: repeat the request with the same \`Idempotency-Key\`. Unknown keys are dropped and named in \`messages\`.`,
+  description: `One event, an array, or NDJSON, optionally gzipped: at most ${EVENTS_MAX_COUNT} events of ${EVENTS_MAX_DAYS} days in ${EVENTS_BODY_MAX_BYTES} bytes, ${EVENT_MAX_BYTES} bytes each, before compression. 202: all events are accepted. 400: none is. After any other answer some may be: repeat the request with the same \`Idempotency-Key\`. Unknown keys are dropped and named in \`messages\`, as are times that can only be in another unit than milliseconds.`,
   headers: z.object({
     "Idempotency-Key": z
       .string()

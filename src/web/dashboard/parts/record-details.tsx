@@ -23,6 +23,7 @@ interface Shown {
 const objectOf = (value: unknown): Shown =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Shown) : {};
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const objectsOf = (value: unknown): readonly Shown[] => listOf(value).map(objectOf);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 /**
@@ -42,8 +43,8 @@ export const RecordDetails: FC<{
   return (
     <div class="record-details">
       {children}
-      <Exceptions exceptions={listOf(record.Exceptions).map(objectOf)} />
-      <Logs logs={listOf(record.Logs).map(objectOf)} startMs={startMs} />
+      <Exceptions exceptions={objectsOf(record.Exceptions)} stacks={listOf(record.ExceptionStacks)} />
+      <Logs logs={objectsOf(record.Logs)} errors={objectsOf(record.LogErrors)} startMs={startMs} />
       <table class="record-fields">
         <caption class="unseen">Fields</caption>
         <tbody>
@@ -84,31 +85,35 @@ const Narrow: FC<{ of: string; links: Links | null }> = ({ of, links }) => {
   );
 };
 
-const Exceptions: FC<{ exceptions: readonly Shown[] }> = ({ exceptions }) =>
+/** Nothing where there is none. */
+const Stack: FC<{ text: unknown }> = ({ text }) =>
+  typeof text !== "string" || text === "" ? null : (
+    <pre>
+      <Foreign text={text} max={TEXT_MAX} />
+    </pre>
+  );
+
+const Exceptions: FC<{ exceptions: readonly Shown[]; stacks: readonly unknown[] }> = ({ exceptions, stacks }) =>
   exceptions.length === 0 ? null : (
     <ul class="thrown">
-      {exceptions.map(({ name, message, stack }) => (
+      {exceptions.map(({ name, message }, i) => (
         <li>
           <State kind="bad">
             <Foreign text={`${textOf(name ?? "")}: ${textOf(message ?? "")}`} max={TEXT_MAX} />
           </State>
-          {typeof stack === "string" && stack !== "" && (
-            <pre>
-              <Foreign text={stack} max={TEXT_MAX} />
-            </pre>
-          )}
+          <Stack text={stacks[i]} />
         </li>
       ))}
     </ul>
   );
 
-/** Times are counted from the event. */
-const Logs: FC<{ logs: readonly Shown[]; startMs: number }> = ({ logs, startMs }) =>
+/** Times are counted from the event; the stacks of logged errors stand below their line. */
+const Logs: FC<{ logs: readonly Shown[]; errors: readonly Shown[]; startMs: number }> = ({ logs, errors, startMs }) =>
   logs.length === 0 ? null : (
     <table class="logged">
       <caption class="unseen">Logs, in order</caption>
       <tbody>
-        {logs.slice(0, LOGS_MAX).map(({ Level, Message, TimestampMs }) => {
+        {logs.slice(0, LOGS_MAX).map(({ Level, Message, TimestampMs }, i) => {
           const after = Number(TimestampMs) - startMs;
           const level = textOf(Level ?? "");
           return (
@@ -121,6 +126,7 @@ const Logs: FC<{ logs: readonly Shown[]; startMs: number }> = ({ logs, startMs }
               </td>
               <td class="mono">
                 <Foreign text={listOf(Message).map(textOf).join(" ")} max={TEXT_MAX} />
+                {errors.map(({ Log, stack }) => Log === i && <Stack text={stack} />)}
               </td>
             </tr>
           );

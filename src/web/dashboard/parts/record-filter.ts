@@ -25,9 +25,10 @@ export function recordFilters() {
   const VALUE_MAX = 500;
   /** Keys whose values `eq` takes. */
   const NAMED =
-    /^(?:CPUTimeMs|DispatchNamespace|Entrypoint|EventTimestampMs|EventType|Outcome|ScriptName|WallTimeMs|Event\..+|ScriptVersion\.(?:ID|Message|Tag))$/s;
+    /^(?:CPUTimeMs|DispatchNamespace|DurableObjectID|Entrypoint|EventTimestampMs|EventType|ExecutionModel|Outcome|ScriptName|Truncated|WallTimeMs|(?:Event|Preview|RequestCF|RequestHeaders)\..+|ScriptVersion\.(?:ID|Message|Tag))$/s;
   /** Values in a list, which `contains` finds by the name of the list. */
-  const LISTED = /^(?:(ScriptTags)\[\d+\]|(Logs)\[\d+\]\.Message\[\d+\]|(Exceptions)\[\d+\]\.(?:name|message))$/;
+  const LISTED =
+    /^(?:(ScriptTags)\[\d+\]|(Logs)\[\d+\]\.Message\[\d+\]|(Exceptions|LogErrors)\[\d+\]\.(?:name|message|stack)|(ExceptionStacks)\[\d+\])$/;
 
   const to = {
     fold(text: string): string {
@@ -56,11 +57,8 @@ export function recordFilters() {
     contains(value: unknown, key: string, text: string): boolean {
       if (typeof value === "string") return value.includes(text);
       if (!Array.isArray(value)) return false;
-      const texts =
-        key === "Logs"
-          ? value.flatMap((log) => (Array.isArray(log?.Message) ? log.Message : []))
-          : value.flatMap((thrown) => [thrown?.name, thrown?.message]);
-      if (key !== "Logs" && key !== "Exceptions") return value.some((each) => to.equals(each, text));
+      if (key === "ScriptTags" || key.includes(".")) return value.some((each) => to.equals(each, text));
+      const texts = value.flatMap((each) => [each, each?.name, each?.message, each?.stack, each?.Message].flat());
       return texts.some((each) => typeof each === "string" && each.includes(text));
     },
     tests(value: unknown, key: string, operator: string, wanted: unknown): boolean {

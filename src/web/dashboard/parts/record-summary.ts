@@ -74,6 +74,8 @@ export function recordTexts() {
           return to.words("rpc", to.text(event.RPCMethod));
         case "hibernatable_web_socket":
           return to.words("websocket", to.text(event.WebSocketEventType));
+        case "onHibernate":
+          return to.words("hibernates", to.text(event.Reason));
         default: {
           const request = to.object(event.Request);
           const status = to.text(to.object(event.Response).Status);

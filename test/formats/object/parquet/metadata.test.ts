@@ -108,6 +108,8 @@ describe("an object of rows, with extra fields", () => {
       ["DurableObjectID", "BYTE_ARRAY", "UTF8", "STRING"],
       ["ExecutionModel", "BYTE_ARRAY", "UTF8", "STRING"],
       ["Truncated", "BOOLEAN", undefined, undefined],
+      ["LogErrors", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["Preview", "BYTE_ARRAY", "JSON", "JSON"],
       ["Event", "BYTE_ARRAY", "JSON", "JSON"],
       ["RayID", "BYTE_ARRAY", "UTF8", "STRING"],
     ]);

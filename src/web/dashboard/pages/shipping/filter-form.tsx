@@ -34,7 +34,7 @@ import { plain, quoted } from "./text.ts";
 /** Suggested keys besides the fields: paths in records of the common kinds. */
 const PATHS = [
   ...["Event.Request.Method", "Event.Request.URL", "Event.Response.Status", "Event.RayID", "Event.Cron"],
-  ...["Event.Queue", "Event.BatchSize", "Event.RPCMethod", "Event.MailFrom", "Event.RcptTo"],
+  ...["Event.Queue", "Event.BatchSize", "Event.RPCMethod", "Event.MailFrom", "Event.RcptTo", "Event.Reason"],
   ...["ScriptVersion.ID", "ScriptVersion.Message", "ScriptVersion.Tag"],
 ] as const;
 
