@@ -1,6 +1,7 @@
 import { InnerFailure } from "../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../page.ts";
 import { pageOf } from "../parts/pager.tsx";
+import { asking, type Question } from "../parts/question.tsx";
 import { attachView } from "./functions/attach.tsx";
 import { listQuery, listView } from "./functions/list.tsx";
 import { functionPath, hasPath } from "./functions/logging.tsx";
@@ -10,13 +11,41 @@ export const functionPages: readonly Page[] = [
   {
     path: "/functions",
     get: { permission: "functions:read", show: (page) => listView(page) },
-    post: { permission: "functions:edit", take: decide },
+    post: { permission: "functions:edit", take: asking(losesEvents, decide) },
   },
   { path: "/attach", get: { permission: null, show: attachView } },
   { path: "/functions/:name", get: { permission: "functions:read", show: functionView } },
-  { path: "/functions/:name/logging", post: { permission: "functions:edit", take: switchLogging } },
-  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: forget } },
+  {
+    path: "/functions/:name/logging",
+    post: { permission: "functions:edit", take: asking(losesEvents, switchLogging) },
+  },
+  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: asking(losesCounts, forget) } },
 ];
+
+function losesEvents({ params }: PageContext, form: URLSearchParams): Question | null {
+  if (form.get("logging") !== "off") return null;
+  const text =
+    "From then on, events of this function are counted and dropped: no job ships them, now or later. Events accepted before still ship.";
+  return question(params.name ?? form.get("function") ?? "", "Switch logging off", text);
+}
+
+function losesCounts({ params }: PageContext): Question {
+  const text =
+    "Deletes its settings, counts and local code. New events ship, even if logging is off now, and bring it back. Shipped records stay.";
+  return question(params.name ?? "", "Forget the function", text);
+}
+
+function question(name: string, label: string, text: string): Question {
+  const trail = [{ href: "/functions", label: "Functions" }];
+  return {
+    title: `${label}: ${name}`,
+    label,
+    section: "functions",
+    trail,
+    back: functionPath(name),
+    parts: [<p>{text}</p>],
+  };
+}
 
 /** The value of `logship` for each setting. */
 const LOGSHIP: { readonly [logging: string]: boolean | null } = { on: true, off: false, unset: null };
