@@ -7,44 +7,43 @@ import { listQuery, listView } from "./functions/list.tsx";
 import { functionPath, hasPath } from "./functions/logging.tsx";
 import { functionView } from "./functions/one.tsx";
 
+const AGAIN = ["function", "logging", "back"];
+
 export const functionPages: readonly Page[] = [
   {
     path: "/functions",
     get: { permission: "functions:read", show: (page) => listView(page) },
-    post: { permission: "functions:edit", take: asking(losesEvents, decide) },
+    post: { permission: "functions:edit", take: asking(AGAIN, losesEvents, decide) },
   },
   { path: "/attach", get: { permission: null, show: attachView } },
   { path: "/functions/:name", get: { permission: "functions:read", show: functionView } },
   {
     path: "/functions/:name/logging",
-    post: { permission: "functions:edit", take: asking(losesEvents, switchLogging) },
+    post: { permission: "functions:edit", take: asking(AGAIN, losesEvents, switchLogging) },
   },
-  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: asking(losesCounts, forget) } },
+  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: asking([], losesCounts, forget) } },
 ];
 
-function losesEvents({ params }: PageContext, form: URLSearchParams): Question | null {
-  if (form.get("logging") !== "off") return null;
+/** A function that is not there has no events to lose. */
+async function losesEvents({ api, params }: PageContext, form: URLSearchParams): Promise<Question | null> {
+  const name = params.name ?? (form.get("function") ?? "").trim();
+  if (form.get("logging") !== "off" || name === "") return null;
+  const { status } = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  if (status === 400 || status === 404) return null;
   const text =
     "From then on, events of this function are counted and dropped: no job ships them, now or later. Events accepted before still ship.";
-  return question(params.name ?? form.get("function") ?? "", "Switch logging off", text);
+  return question(name, "Switch logging off", text);
 }
 
-function losesCounts({ params }: PageContext): Question {
+async function losesCounts({ params }: PageContext): Promise<Question> {
   const text =
     "Deletes its settings, counts and local code. New events ship, even if logging is off now, and bring it back. Shipped records stay.";
   return question(params.name ?? "", "Forget the function", text);
 }
 
 function question(name: string, label: string, text: string): Question {
-  const trail = [{ href: "/functions", label: "Functions" }];
-  return {
-    title: `${label}: ${name}`,
-    label,
-    section: "functions",
-    trail,
-    back: functionPath(name),
-    parts: [<p>{text}</p>],
-  };
+  const about = { label, section: "functions", back: functionPath(name), parts: [<p>{text}</p>] } as const;
+  return { ...about, title: `${label}: ${name}`, trail: [{ href: "/functions", label: "Functions" }] };
 }
 
 /** The value of `logship` for each setting. */

@@ -1,6 +1,6 @@
 import type { Permission } from "../../../state/access/roles.ts";
 import { formPage, type Page, type PageContext, pathOf, seeOther, type View } from "../page.ts";
-import { CSRF_FIELD, Form, Submit } from "./form.tsx";
+import { Form, Submit } from "./form.tsx";
 
 /** What a page says before something is lost. */
 export interface Question extends Omit<View, "status" | "scripts"> {
@@ -15,21 +15,28 @@ const SURE = "sure";
 
 type Take = NonNullable<Page["post"]>["take"];
 
-/** Asks before a form takes effect, and sends it again with the answer. @param ask null: nothing is lost. */
+/**
+ * Asks before a form takes effect, on a page that sends it again.
+ * @param again the fields that it sends: others may hold anything. @param ask null: nothing is lost.
+ */
 export function asking(
-  ask: (page: PageContext, form: URLSearchParams) => Question | null | Promise<Question | null>,
+  again: readonly string[],
+  ask: (page: PageContext, form: URLSearchParams) => Promise<Question | null>,
   take: Take,
 ): Take {
   return async (page, form) => {
     const question = form.has(SURE) ? null : await ask(page, form);
-    return question === null ? take(page, form) : viewOf(page, question, [...form, [SURE, "true"]]);
+    const sent = [...form].filter(([name]) => again.includes(name));
+    return question === null ? take(page, form) : viewOf(page, question, [...sent, [SURE, "true"]]);
   };
 }
 
 function viewOf(page: PageContext, { back, label, ...view }: Question, sent: readonly string[][] = []): View {
   const form = (
     <Form viewer={page.viewer} action={pathOf(page)}>
-      {sent.map(([name, value]) => name !== CSRF_FIELD && <input type="hidden" name={name} value={value} />)}
+      {sent.map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
       <Submit label={label ?? view.title} back={back} kind="danger" />
     </Form>
   );

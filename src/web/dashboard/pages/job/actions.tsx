@@ -11,7 +11,7 @@ const needs = { permission: "logs:edit" } as const;
 /** Flush, pause, resume and delete. */
 export const actionPages: readonly Page[] = [
   { path: "/jobs/:job_id/flush", post: { ...needs, take: flush } },
-  { path: "/jobs/:job_id/enabled", post: { ...needs, take: asking(losesEvents, setEnabled) } },
+  { path: "/jobs/:job_id/enabled", post: { ...needs, take: asking(["enabled"], losesEvents, setEnabled) } },
   { path: "/jobs/:job_id/delete", get: { ...needs, show: deleteView }, post: { ...needs, take: remove } },
 ];
 
