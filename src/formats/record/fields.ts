@@ -70,10 +70,7 @@ export const ROW_FIELD_NAMES = [...INVOCATION_FIELDS, ...ROW_FIELDS] as const;
 /** What a job may write. */
 export type OutputField = AnyField | RowField;
 
-/**
- * In a list of fields, stands for all but the extra ones, as far as the list does not name them: of a
- * later release, too, which may have more.
- */
+/** In a list of fields, stands for all that it does not name, but the extra ones. */
 export const ALL_FIELDS = "*";
 
 /** Type and meaning of each field, in the vendor's form, for `GET /datasets/{dataset}/fields`. */

@@ -15,7 +15,7 @@ export interface Receiving {
   target: Pick<OpenDestination, "write">;
   /** The most that one request of it may hold. */
   limits: { records: number; bytes: number } | null;
-  /** Stores that the target has been through the first so many records of the piece, and what it refused. */
+  /** Stores how many records of the piece the target has been through, and what it refused. */
   progress(records: number, refused: Refused): void;
 }
 

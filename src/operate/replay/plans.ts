@@ -136,7 +136,7 @@ export class Plans extends Tables {
       WHERE replay = seq)`;
   }
 
-  /** Ends the replays of a job that is gone, and forgets those of which nothing is left to look at. */
+  /** Ends the replays of a job, and forgets those of which nothing is left to look at. */
   forgetJob(job: number, nowMs: number): void {
     for (const { seq } of this.sql.all<{ seq: number }>`SELECT seq FROM replay WHERE job = ${job}`) {
       this.end(seq, "cancelled", null, nowMs);

@@ -165,7 +165,7 @@ export class Replays extends DurableObject<Env> {
       this.#alarm.transaction(() => this.#plans.forgetJob(jobId, platform.now()));
       log.info("replays went with their job", { job: jobId });
     }
-    // What may be under way is looked at, as after any end: no copy stands there that is not listed.
+    // What may be under way is looked at, as after any end: no copy stands there unlisted.
     const row = this.#plans.row(seq);
     if (row?.source == null) return;
     const places = placesOf(row, job?.config.destination ?? row.source, this.env);

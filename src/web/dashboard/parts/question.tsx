@@ -17,7 +17,7 @@ type Take = NonNullable<Page["post"]>["take"];
 
 /**
  * Asks before a form takes effect, on a page that sends it again.
- * @param again the fields that it sends: others may hold anything. @param ask null: nothing is lost.
+ * @param again the fields that it sends: others may hold anything. @param ask null: no loss.
  */
 export function asking(
   again: readonly string[],
