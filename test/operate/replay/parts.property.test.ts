@@ -54,7 +54,10 @@ async function ended({ records, most, refused, manner, chances, deaths }: Case) 
     ...{ sent: 0, refused: 0, refusedWords: "" },
   };
   const source: Pick<OpenDestination, "read"> = {
-    read: async () => ({ ok: true, body: new Response(bytes).body as ReadableStream<Uint8Array>, bytes: bytes.length }),
+    read: async () => {
+      const body = new Response(bytes).body as ReadableStream<Uint8Array>;
+      return { ok: true, body, bytes: bytes.length, sha256: null };
+    },
   };
   const taken = new Set<number>();
   const ids = new Map<string, string>();
