@@ -70,6 +70,9 @@ const buildsByKeyboard = async (page: Page): Promise<void> => {
   await enter(page, 3, "Outcome", "is not (", "ok");
   await tabTo(page, "Save");
   await page.keyboard.press("Enter");
+  await page.getByText("records that the new filter does not match are no longer shipped").waitFor();
+  await tabTo(page, "Save anyway");
+  await page.keyboard.press("Enter");
   await page.getByText("Applies to every event").waitFor();
   const { name, filter } = await stored(id);
   expect(name).toBe("shop");

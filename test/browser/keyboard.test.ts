@@ -136,6 +136,11 @@ describe.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("by keyboard alone", () 
       await tabTo(page, button);
       expect(await page.locator(button).innerText()).toContain(label);
       await page.keyboard.press("Enter");
+      if (!enabled) {
+        await page.getByText("What it has taken is still delivered").waitFor();
+        await tabTo(page, `${button}.danger`);
+        await page.keyboard.press("Enter");
+      }
       await page
         .locator(button)
         .getByText(enabled ? "Pause" : "Resume")
@@ -151,6 +156,11 @@ describe.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("by keyboard alone", () 
       await visitPage(page, `/functions/${name}`);
       await tabTo(page, button);
       await page.keyboard.press("Space");
+      if (!isOn) {
+        await page.getByText("events of this function are counted and dropped").waitFor();
+        await tabTo(page, ".danger");
+        await page.keyboard.press("Space");
+      }
       await page.locator(`${button}[aria-checked=${isOn}]`).waitFor();
       const settings = await world().stage.shipper.call("GET", `/functions/scripts/${name}/script-settings`);
       expect(settings).toMatchObject({ logship: isOn });

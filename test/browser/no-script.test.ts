@@ -66,12 +66,30 @@ describe("what is changed is changed by forms", () => {
     const path = `/jobs/${world().seeded.jobs.delivering}`;
     await visitPage(without, path);
     await without.getByRole("button", { name: "Pause" }).click();
+    await without.getByText("Events that arrive while the job is paused are not shipped, unless").waitFor();
+    await without.getByRole("button", { name: "Pause" }).click();
     await without.getByRole("button", { name: "Resume" }).click();
     await without.getByRole("button", { name: "Pause" }).waitFor();
     await without.getByRole("button", { name: /^Flush/ }).click();
     await without.getByRole("button", { name: /^Flush/ }).waitFor();
     await visitPage(without, `${path}/objects`);
     expect(await without.locator("table tbody tr").count()).toBeGreaterThan(0);
+  });
+});
+
+describe.runIf(PAGE_PATTERNS.includes("/functions"))("what loses data is asked for first", () => {
+  it("a function is switched off in the list by two clicks, and on again by one", async () => {
+    const name = world().seeded.functions.plain;
+    await visitPage(without, `/functions?name=${name}`);
+    const button = without.locator(`form[action="/functions/${name}/logging"] [role=switch]`);
+    await button.click();
+    await without.getByText("events of this function are counted and dropped").waitFor();
+    const settings = () => world().stage.shipper.call("GET", `/functions/scripts/${name}/script-settings`);
+    expect(await settings()).not.toMatchObject({ logship: false });
+    await without.getByRole("button", { name: "Switch logging off" }).click();
+    await button.and(without.locator("[aria-checked=false]")).click();
+    await button.and(without.locator("[aria-checked=true]")).waitFor();
+    expect(await settings()).toMatchObject({ logship: true });
   });
 });
 

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "../../base/bytes.ts";
-import { FIELD_NAMES, type OutputField, ROW_FIELD_NAMES } from "../record/fields.ts";
+import { ALL_FIELDS, FIELD_NAMES, type OutputField, ROW_FIELD_NAMES } from "../record/fields.ts";
 import { compileTemplate, type TemplatePart } from "./template.ts";
 
 /**
@@ -8,7 +8,7 @@ import { compileTemplate, type TemplatePart } from "./template.ts";
  */
 export interface OutputFormat {
   /** In this order; null: all fields in canonical order, none of the extra ones. */
-  fieldNames: OutputField[] | null;
+  fieldNames: (OutputField | typeof ALL_FIELDS)[] | null;
   /** Of `parquet`, fields and rows count: its texts are those of {@link NDJSON}. */
   type: "ndjson" | "csv" | "parquet";
   batchPrefix: string;
@@ -100,7 +100,11 @@ function templateParts(format: OutputFormat): TemplatePart[] {
 
 /** The fields that are written, in their order. */
 export function namesOf(format: Pick<OutputFormat, "fieldNames" | "rows">): readonly string[] {
-  return format.fieldNames ?? (format.rows === "log" ? ROW_FIELD_NAMES : FIELD_NAMES);
+  const { fieldNames, rows } = format;
+  const all: readonly OutputField[] = rows === "log" ? ROW_FIELD_NAMES : FIELD_NAMES;
+  if (fieldNames === null) return all;
+  const others = all.filter((name) => !fieldNames.includes(name));
+  return fieldNames.flatMap((name) => (name === ALL_FIELDS ? others : [name]));
 }
 
 /** The texts around the records of an object, as they are written: final, in UTF-8. */

@@ -72,6 +72,9 @@ export const ROW_FIELD_NAMES = [...INVOCATION_FIELDS, ...ROW_FIELDS] as const;
 /** What a job may write. */
 export type OutputField = AnyField | RowField;
 
+/** In a list of fields, stands for all that it does not name, but the extra ones. */
+export const ALL_FIELDS = "*";
+
 /** Type and meaning of each field, in the vendor's form, for `GET /datasets/{dataset}/fields`. */
 export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
   CPUTimeMs: "int; CPU time that the invocation used, in milliseconds",

@@ -15,8 +15,8 @@ export interface Receiving {
   target: Pick<OpenDestination, "write">;
   /** The most that one request of it may hold. */
   limits: { records: number; bytes: number } | null;
-  /** Stores that the target has been through the first so many records of the piece. */
-  progress(records: number): void;
+  /** Stores how many records of the piece the target has been through, and what it refused. */
+  progress(records: number, refused: Refused): void;
 }
 
 /**
@@ -37,7 +37,7 @@ export async function sendParts(
   if (fault !== null) return ofSource(fault, piece.doubtful);
   const again = await openSource(source, piece);
   if (!again.ok) return ofSource(again.fault, piece.doubtful);
-  const refused: Refused = { records: 0, words: "" };
+  const refused: Refused = { records: piece.refused, words: piece.refusedWords };
   const most = limits ?? PART;
   const send = new PartSender(key, piece, target, refused);
   let number = 0;
@@ -50,8 +50,7 @@ export async function sendParts(
       if (part.length > 0 && (part.length >= most.records || bytes + line.length > most.bytes)) {
         const failed = await send.part(part, number - 1 - part.length);
         if (failed !== null) return failed;
-        // What is refused is not stored: a later attempt has to find it again.
-        if (refused.records === 0) progress(number - 1);
+        progress(number - 1, refused);
         part = [];
         bytes = 0;
       }
@@ -65,13 +64,13 @@ export async function sendParts(
   }
   const failed = part.length === 0 ? null : await send.part(part, number - part.length);
   if (failed !== null) return failed;
-  progress(number);
+  progress(number, refused);
   if (refused.records === 0) return { kind: "delivered", verified: false };
   return { kind: "refused", words: `${refused.words} (${refused.records} of ${number} records; the others were sent)` };
 }
 
-/** Records that the target will not take. */
-interface Refused {
+/** Records that the target will not take, of all attempts. */
+export interface Refused {
   records: number;
   words: string;
 }

@@ -1,12 +1,13 @@
 import { REPLAY_PROBLEMS_MAX } from "../../base/limits.ts";
 import { clause, columns, Tables, verbatim } from "../../base/storage/sql.ts";
 import type { ReplaySource } from "../../ship/reader/replayed.ts";
+import type { Refused } from "./parts.ts";
 import type { Problem, ProblemKind } from "./replay-status.ts";
 import type { Piece } from "./rows.ts";
 
 const PIECE = columns(
   ...["number", "key", "day", "part", "name", "bytes", "rawBytes", "records", "sha256", "md5", "contentType"],
-  ...["firstEventMs", "lastEventMs", "attempts", "doubtful", "sent"],
+  ...["firstEventMs", "lastEventMs", "attempts", "doubtful", "sent", "refused", "refusedWords"],
 );
 
 /**
@@ -66,9 +67,11 @@ export class Pieces extends Tables {
       WHERE replay = ${seq} AND number = ${number}`;
   }
 
-  /** A receiver has been through the first so many of its records. */
-  sent(seq: number, number: number, records: number): void {
-    this.sql.run`UPDATE piece SET sent = ${records} WHERE replay = ${seq} AND number = ${number}`;
+  /** A receiver has been through the first so many of its records, and refused some of them. */
+  sent(seq: number, number: number, records: number, refused: Refused): void {
+    this.sql.run`
+      UPDATE piece SET sent = ${records}, refused = ${refused.records}, refused_words = ${refused.words}
+      WHERE replay = ${seq} AND number = ${number}`;
   }
 
   /** Drops a piece that was never begun. */
@@ -77,12 +80,12 @@ export class Pieces extends Tables {
   }
 
   /**
-   * Of a replay that has just ended: what may have been under way stays, what was never begun goes.
+   * Of a replay that has just ended: what may be there in part stays, what was never begun goes.
    */
   dropUnbegun(seq: number): void {
     this.sql.run`
-      DELETE FROM piece WHERE replay = ${seq} AND doubtful = 0 AND NOT EXISTS (SELECT 1 FROM replay
-      WHERE seq = piece.replay AND piece.number > cursor AND piece.number <= claimed)`;
+      DELETE FROM piece WHERE replay = ${seq} AND doubtful = 0 AND sent = 0 AND NOT EXISTS (SELECT 1
+      FROM replay WHERE seq = piece.replay AND piece.number > cursor AND piece.number <= claimed)`;
   }
 
   /** The problems that are remembered. */

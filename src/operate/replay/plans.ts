@@ -20,7 +20,8 @@ export class Plans extends Tables {
   }
 
   begin(id: string, ask: ReplayAsk): ReplayBegun {
-    const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified, after } = ask;
+    const { job, sinceMs, untilMs, askedMs, source, target, path, place, planned, modified, after } = ask;
+    const elsewhere = target?.elsewhere ?? null;
     const shown = target?.shown ?? null;
     const same = this.sql.first<{ id: string }>`
       SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ${job} AND since_ms = ${sinceMs}
@@ -32,7 +33,7 @@ export class Plans extends Tables {
     // The highest that is there may be gone in a moment, while its run goes on.
     const seq = this.sql.only<number>`UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq`;
     this.sql.insert("replay", {
-      ...{ seq, id, job, sinceMs, untilMs, askedMs, shown, path, modified, elsewhere: target?.elsewhere ?? null },
+      ...{ seq, id, job, sinceMs, untilMs, askedMs, shown, path, place, modified, elsewhere },
       ...{ plannedObjects: planned.objects, plannedRecords: planned.records, plannedBytes: planned.bytes },
       ...(nothing
         ? { state: "done", endedMs: askedMs, source: null, target: null, planNext: null }
@@ -135,9 +136,12 @@ export class Plans extends Tables {
       WHERE replay = seq)`;
   }
 
-  /** Forgets all that is known of a job's replays. */
-  forgetJob(job: number): void {
-    for (const { seq } of this.sql.all<{ seq: number }>`SELECT seq FROM replay WHERE job = ${job}`) this.#forget(seq);
+  /** Ends the replays of a job, and forgets those of which nothing is left to look at. */
+  forgetJob(job: number, nowMs: number): void {
+    for (const { seq } of this.sql.all<{ seq: number }>`SELECT seq FROM replay WHERE job = ${job}`) {
+      this.end(seq, "cancelled", null, nowMs);
+      if (this.row(seq)?.source === null) this.#forget(seq);
+    }
   }
 
   /** Jobs that there are replays of. */

@@ -23,6 +23,7 @@ export const REPLAY_STEPS = [
         shown           TEXT,                         -- the target with its secrets masked
         elsewhere       TEXT,                         -- bucket and endpoint of the target
         path            TEXT NOT NULL,                -- keys are below it
+        place           INTEGER NOT NULL,             -- version of the job's destination that it reads
         plan_next       INTEGER,                      -- objects after this number are not in the plan yet; null: all are
         planned_objects INTEGER NOT NULL,             -- until then, what was counted when it was asked for
         planned_records INTEGER NOT NULL,
@@ -66,6 +67,8 @@ export const REPLAY_STEPS = [
         attempts       INTEGER NOT NULL DEFAULT 0,
         doubtful       INTEGER NOT NULL DEFAULT 0,    -- an attempt ended without an answer: the copy may be there
         sent           INTEGER NOT NULL DEFAULT 0,    -- records that a receiver has been through
+        refused        INTEGER NOT NULL DEFAULT 0,    -- of these
+        refused_words  TEXT NOT NULL DEFAULT '',      -- why the first one was
         PRIMARY KEY (replay, number)
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE problem (                          -- an object that was not shipped again, and why
@@ -76,7 +79,7 @@ export const REPLAY_STEPS = [
         why    TEXT NOT NULL,
         PRIMARY KEY (replay, number)
       ) STRICT, WITHOUT ROWID;
-      -- A run outlives its replay, if that is forgotten with its job: no other may be taken for it.
+      -- A run may outlive its replay, where that is forgotten: no other may be taken for it.
       CREATE TABLE counter (
         id       INTEGER PRIMARY KEY CHECK (id = 1),
         last_seq INTEGER NOT NULL                     -- of all replays that there ever were: none has the seq of another

@@ -37,6 +37,8 @@ export interface ReplayAsk {
   target: { sealed: string; shown: string; elsewhere: string } | null;
   /** Keys are below it. */
   path: string;
+  /** Version of the job's destination. */
+  place: number;
   /** What was counted. */
   planned: Amount;
   /** Version of the job's last change. */

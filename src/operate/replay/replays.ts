@@ -114,7 +114,7 @@ export class Replays extends DurableObject<Env> {
     const jobs = await answered("the control plane", PART_MS, controlPlane(this.env.CONTROL).list());
     const versions = new Map(jobs.map(({ config }) => [config.id, config.modifiedVersion]));
     this.#alarm.transaction(() => {
-      for (const id of known) if (!versions.has(id)) this.#plans.forgetJob(id);
+      for (const id of known) if (!versions.has(id)) this.#plans.forgetJob(id, platform.now());
       for (const { seq, job, modified } of this.#plans.underWay()) {
         const newest = versions.get(job);
         if (newest !== undefined && newest !== modified) this.#plans.retryNow(seq, newest);
@@ -154,19 +154,21 @@ export class Replays extends DurableObject<Env> {
     return all;
   }
 
-  async #runReplay(row: ReplayRow, lanes: number, objects: number): Promise<void> {
-    const { seq, job: jobId } = row;
+  async #runReplay(begun: ReplayRow, lanes: number, objects: number): Promise<void> {
+    const { seq, job: jobId } = begun;
     const job: StoredJob | null = await answered(
       "the control plane",
       PART_MS,
       controlPlane(this.env.CONTROL).get(jobId),
     );
     if (job === null) {
-      this.#alarm.transaction(() => this.#plans.forgetJob(jobId));
+      this.#alarm.transaction(() => this.#plans.forgetJob(jobId, platform.now()));
       log.info("replays went with their job", { job: jobId });
-      return;
     }
-    const places = placesOf(row, job.config.destination, this.env);
+    // What may be under way is looked at, as after any end: no copy stands there unlisted.
+    const row = this.#plans.row(seq);
+    if (row?.source == null) return;
+    const places = placesOf(row, job?.config.destination ?? row.source, this.env);
     if (!places.ok) {
       const error: Failure = { kind: "unusable", words: places.why, cause: "configuration" };
       if (row.ended_ms === null) this.#ends.wait(row, error);

@@ -18,6 +18,7 @@ export type ReplayRow = {
   shown: string | null;
   elsewhere: string | null;
   path: string;
+  place: number;
   plan_next: number | null;
   cursor: number;
   claimed: number;
@@ -38,6 +39,9 @@ export interface Piece extends ReplaySource {
   doubtful: boolean;
   /** Of a copy for a receiver: the records that it has been through. */
   sent: number;
+  /** Of these, how many it refused, and why the first one. */
+  refused: number;
+  refusedWords: string;
 }
 
 /** The key of an object's copy. */

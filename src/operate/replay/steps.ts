@@ -5,7 +5,7 @@ import type { ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import type { ReplayPage } from "../../ship/reader/replayed.ts";
 import { type CopyOutcome, copyObject } from "./copy.ts";
 import { type Ends, INTERNAL, LOG_IS_GONE } from "./ends.ts";
-import { sendParts } from "./parts.ts";
+import { type Receiving, sendParts } from "./parts.ts";
 import type { Plans } from "./plans.ts";
 import { keyOf, type Piece, type ReplayRow } from "./rows.ts";
 import type { Run } from "./run.ts";
@@ -79,8 +79,8 @@ export class Steps {
   copyOne(run: Run, piece: Piece): Promise<CopyOutcome> {
     const { source, target, leaveOut, row, terms, seq } = run;
     if (!terms.isReadable) {
-      const progress = (records: number): void =>
-        this.#change(() => this.#plans.pieces.sent(seq, piece.number, records));
+      const progress: Receiving["progress"] = (records, refused) =>
+        this.#change(() => this.#plans.pieces.sent(seq, piece.number, records, refused));
       return sendParts(piece, keyOf(row, piece), source, { target, limits: terms.limits, progress });
     }
     return copyObject(piece, keyOf(row, piece), source, { store: target, leaveOut });
@@ -134,7 +134,7 @@ export class Steps {
   tell(row: ReplayRow, piece: Piece, verified: boolean): Promise<"counted" | "known" | "gone"> {
     const { number, attempts } = piece;
     const segment = nodeWith(this.#env, row.job, number);
-    const { doubtful: _doubtful, sent: _sent, ...source } = piece;
+    const { doubtful: _doubtful, sent: _sent, refused: _refused, refusedWords: _words, ...source } = piece;
     const copy = {
       ...source,
       replay: row.id,
@@ -142,6 +142,7 @@ export class Steps {
       attempts: attempts + 1,
       verified,
       elsewhere: row.elsewhere,
+      place: row.place,
     };
     return answered(`the log of job ${row.job}`, PART_MS, segment.replayed(copy));
   }

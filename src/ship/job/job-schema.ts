@@ -67,7 +67,9 @@ export const OutputOptions = tolerant({
     .array(z.string().max(64))
     .max(64)
     .nullish()
-    .describe("Fields of a record, in the order in which they are written. All of them by default."),
+    .describe(
+      "Fields of a record, in the order in which they are written. All but the extra ones by default; `*` stands for those of them that are not named.",
+    ),
   output_type: z
     .enum(["ndjson", "csv", "parquet"])
     .nullish()

@@ -6,13 +6,13 @@ import { quote } from "../../formats/filter/fields.ts";
 import { NDJSON, type OutputFormat, recordLayout } from "../../formats/output/format.ts";
 import { compileTemplate } from "../../formats/output/template.ts";
 import {
+  ALL_FIELDS,
   type ExtraField,
   FIELD_NAMES,
   isExtraField,
   isFieldName,
   isOff,
   isRowField,
-  type OutputField,
   ROW_FIELD_NAMES,
 } from "../../formats/record/fields.ts";
 import { TEXT_NAMES, TEXTS } from "./fields.ts";
@@ -48,7 +48,7 @@ export function readOutputOptions(
 export function withDefaults(options: OutputOptions): OutputFormat {
   const csv = options.output_type === "csv";
   const names = options.field_names ?? [];
-  const fieldNames = names.length === 0 ? null : (names as OutputField[]);
+  const fieldNames = names.length === 0 ? null : (names as OutputFormat["fieldNames"]);
   // Absent by default: stored formats are compared as they are.
   const whole = options.truncate === false && ({ truncate: false } as const);
   const rows = options.rows === "log" && ({ rows: "log" } as const);
@@ -72,7 +72,7 @@ function nameFaults(names: readonly string[], extra: readonly ExtraField[], hasR
   return names.flatMap((name, i) => {
     const pointer = `/field_names/${i}`;
     if (isExtraField(name) && !extra.includes(name)) return [{ pointer, message: isOff(name) }];
-    if (!known.includes(name) && !isExtraField(name)) return [{ pointer, message: whyUnknown(name) }];
+    if (![ALL_FIELDS, ...known].includes(name) && !isExtraField(name)) return [{ pointer, message: whyUnknown(name) }];
     if (named.has(name)) return [{ pointer, message: `field ${name} is named twice` }];
     named.add(name);
     return [];

@@ -1,6 +1,6 @@
 import type { Fault } from "../../base/errors.ts";
 import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
-import { type OutputFormat, unplain } from "../../formats/output/format.ts";
+import { namesOf, type OutputFormat, unplain } from "../../formats/output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
 import type { Terms } from "../destinations/destination.ts";
 import type { JobConfig } from "./config.ts";
@@ -66,7 +66,7 @@ export function fitDestination(
   if (output.type === "parquet" && !isReadable && !plainRecords)
     faults.push({ pointer: at("type"), message: "output_type: this destination takes requests of text: no Parquet" });
   for (const name of fields) {
-    if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
+    if (namesOf(output).includes(name)) continue;
     const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;
     faults.push({ pointer: at("fieldNames"), message });
   }
@@ -86,7 +86,7 @@ export function fitDestination(
 /** Extra fields that a valid job ships, or filters on. */
 export function extraFieldsOf({ output, filter }: Pick<JobConfig, "output" | "filter">): ExtraField[] {
   const read = parseFilter(filter ?? "", EXTRA_FIELDS);
-  const named = new Set<string>(output.fieldNames ?? []);
+  const named = new Set<string>(namesOf(output));
   if (read.ok && read.filter !== null) for (const key of keysOf(read.filter)) named.add(key);
   return EXTRA_FIELDS.filter((name) => named.has(name));
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../formats/record/fields.ts";
+import { ALL_FIELDS, EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../formats/record/fields.ts";
 import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
 import { LIMIT_SETTINGS, SWITCH_SETTINGS } from "./fields.ts";
 
@@ -36,7 +36,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   filter: z.string().nullable(),
   sampleRate: z.number().gt(0).lte(1),
   output: z.looseObject({
-    fieldNames: z.array(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS, ...ROW_FIELDS])).nullable(),
+    fieldNames: z.array(z.enum([ALL_FIELDS, ...FIELD_NAMES, ...EXTRA_FIELDS, ...ROW_FIELDS])).nullable(),
     // A type that a release does not know needs no floor: it cannot read the job.
     type: z.enum(["ndjson", "csv", "parquet"]),
     batchPrefix: z.string(),

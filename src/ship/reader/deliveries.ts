@@ -99,10 +99,19 @@ export class Deliveries extends ReaderPart {
    * @param isListed whether manifests are written: what none lists yet stays longer.
    */
   sweep(nowMs: number, isListed: boolean): void {
-    const { listed, listed_open_day: openDay } = this.state.requireRow();
     this.sql.run`
       DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ${nowMs - OBJECT_HISTORY_MS}
-        AND NOT ( ${isListed ? 1 : 0} AND state = 'delivered' AND uploaded_ms >= ${nowMs - UNLISTED_HISTORY_MS}
-        AND (delivery > ${listed} OR day BETWEEN ${openDay} AND ${openDay + 1}))`;
+        AND NOT ( ${isListed ? 1 : 0} AND ${this.#isToList(nowMs)})`;
+  }
+
+  /** Whether any delivery is kept that manifests are still to list. */
+  hasToList(nowMs: number): boolean {
+    return this.sql.all`SELECT 1 FROM object WHERE ${this.#isToList(nowMs)} LIMIT 1`.length > 0;
+  }
+
+  #isToList(nowMs: number) {
+    const { listed, listed_open_day: openDay } = this.state.requireRow();
+    return clause`(state = 'delivered' AND uploaded_ms >= ${nowMs - UNLISTED_HISTORY_MS}
+      AND (delivery > ${listed} OR day BETWEEN ${openDay} AND ${openDay + 1}))`;
   }
 }

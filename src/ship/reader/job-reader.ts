@@ -466,7 +466,8 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Deletes itself if its job was deleted so long ago that no queue can hold a message for it.
+   * Deletes itself if its job was deleted so long ago that no queue can hold a message for it, and
+   * nothing that was delivered is still to be listed.
    * @param deletedMs when its job was deleted, as far as others know; in ms.
    * @returns whether it did.
    */
@@ -474,8 +475,10 @@ export class JobReader extends DurableObject<Env> {
     const job = this.#state.job();
     if (job !== null) {
       const sinceMs = job.deletedMs ?? deletedMs;
-      const done = sinceMs !== null && platform.now() - sinceMs > DEDUP_MS && !this.#holds();
-      if (!done) return false;
+      const now = platform.now();
+      const done = sinceMs !== null && now - sinceMs > DEDUP_MS && !this.#holds();
+      const isToList = this.isSigned() && this.manifests.mayList(job) && this.#deliveries.hasToList(now);
+      if (!done || isToList) return false;
     }
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();

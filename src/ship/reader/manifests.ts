@@ -78,6 +78,14 @@ export class Manifests {
     this.#rows.moved(destinationVersion);
   }
 
+  /** Whether a job's destination takes manifests; true where that is unknown. */
+  mayList(job: JobConfig): boolean {
+    const opened = this.#host.open(job);
+    if (!opened.ok) return true;
+    const { repeats, isReadable } = termsOf(opened.value);
+    return repeats.once && isReadable;
+  }
+
   /** null: none was ever begun. */
   status(): ManifestStatus | null {
     return this.#rows.status();
@@ -155,8 +163,7 @@ export class Manifests {
         this.#host.commit(() => this.#rows.failed(opened.why, now + MANIFEST_AGAIN_MS, now));
       return false;
     }
-    const { repeats, isReadable } = termsOf(opened.value);
-    if (!repeats.once || !isReadable) {
+    if (!this.mayList(job)) {
       // The job has moved to a receiver: what was being listed waits until it comes back.
       this.#host.commit(() => this.#rows.rest(platform.now() + MANIFEST_AGAIN_MS));
       return false;

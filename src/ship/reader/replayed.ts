@@ -57,6 +57,8 @@ export interface ReplayedObject extends ReplaySource {
   verified: boolean;
   /** Bucket and endpoint, where that is not the job's own destination; null: it is. */
   elsewhere: string | null;
+  /** Version of the job's destination that the replay began with. */
+  place: number;
 }
 
 /**
@@ -122,7 +124,7 @@ export class Replayed extends ReaderPart {
       ...{ cutMs: nowMs, uploadedMs: nowMs, state: "delivered", attempts: object.attempts },
       ...{ verified: object.verified ? 1 : 0, replay: object.replay, replayOf: object.number },
       elsewhere: object.elsewhere,
-      ...{ delivery: deliveries, place: this.state.requireJob().destinationVersion },
+      ...{ delivery: deliveries, place: object.place },
     });
     return "counted";
   }

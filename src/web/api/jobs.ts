@@ -23,6 +23,7 @@ import {
   spareIn,
   type UpdateJob,
 } from "../../ship/job/job-schema.ts";
+import { lossesOf } from "../../ship/job/losses.ts";
 import { parseLogpullOptions } from "../../ship/job/output-rules.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../../ship/job/rules.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
@@ -210,8 +211,13 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind === "conflict") continue;
     if (!moved && isSame(draft.body, job.body)) c.set("unchanged", true);
+    const lost = lossesOf(
+      { ...job.config, enabled: job.body.enabled },
+      { ...draft.meaning, enabled: draft.body.enabled },
+    );
+    const notes = [...messages, ...lost.map((message) => ({ code: CODE.note, message }))];
     return success(c, await viewOf(c, requireInForce(change, draft), config), {
-      messages: moved ? [...messages, ...(await remarks(destination, platform))] : messages,
+      messages: moved ? [...notes, ...(await remarks(destination, platform))] : notes,
     });
   }
   throw oneError(409, CODE.conflict, "the job is being changed concurrently; try again");

@@ -153,6 +153,7 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
       elsewhere: placeName(target.destination),
     },
     path: (target ?? own).destination.path,
+    place: job.config.destinationVersion,
     planned,
     modified: job.config.modifiedVersion,
   };

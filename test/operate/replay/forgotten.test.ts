@@ -23,7 +23,7 @@ it("a replay that is asked for when another was forgotten in the middle of a cop
   await api("DELETE", `/logship/jobs/${gone.job}`);
   // Waits for the copies in flight.
   const driven = replays(env.REPLAYS).drive();
-  while ((await replays(env.REPLAYS).list(gone.job)).length > 0) await scheduler.wait(20);
+  while ((await replays(env.REPLAYS).list(gone.job)).some(({ endedMs }) => endedMs === null)) await scheduler.wait(20);
 
   const shipped = await shippedJob(4);
   await shipped.control.script([rule({ do: "answer", status: 503 }, { method: "PUT", keyIncludes: ".log.gz" })]);

@@ -6,7 +6,7 @@ import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack } from "../../support/runtime/pipeline.ts";
 import { call } from "../../web/api/harness.ts";
-import { ALL, type Detail, RECORDS, type Shipped, shippedJob } from "./shipped.ts";
+import { ALL, type Detail, RECORDS, runReplays, type Shipped, shippedJob } from "./shipped.ts";
 
 const { https, elastic } = RECEIVERS as { https: (typeof RECEIVERS)[string]; elastic: (typeof RECEIVERS)[string] };
 
@@ -114,6 +114,25 @@ describe("a replay to a receiver", () => {
     expect([failures, taken.size]).toEqual([2, 10_000]);
     expect(ended).toMatchObject({ state: "done", failed: { objects: 1 } });
     expect(ended.problems[0]?.why).toContain("(1 of 10001 records; the others were sent)");
+  });
+
+  it("does not say of an object that it was not reached, if it is cancelled after a part of it", async () => {
+    const shipped = await shippedJob(0);
+    await deliver(pack(new Oracle({ at: NOON }).mint(10_001), NOON, { perMessage: 1_000 }));
+    await call("POST", `/logship/jobs/${shipped.job}/flush`);
+    let requests = 0;
+    // The second part is not taken for certain.
+    connect(https.conf, async (url, init) => {
+      const isTest = ((await asked(url, init)).headers.get("idempotency-key") ?? "").startsWith("test-");
+      return new Response(null, { status: isTest || ++requests === 1 ? 204 : 429 });
+    });
+    const { id } = await shipped.begin({ ...ALL, destination_conf: https.conf });
+    await runReplays();
+    expect(requests).toBe(2);
+    await shipped.cancel(id);
+    const ended = await shipped.settle(id);
+    expect(ended).toMatchObject({ state: "cancelled", failed: { objects: 1 }, left: { objects: 0 } });
+    expect(ended.problems[0]?.why).toContain("on its way when the replay ended");
   });
 
   it("is refused where its records cannot be read by the target, or its own destination cannot be read back", async () => {

@@ -117,7 +117,7 @@ describe("a day", () => {
         sha256: "0".repeat(64),
         md5: "",
       },
-      ...{ contentType: "", firstEventMs: NOON, lastEventMs: NOON, attempts: 1, verified: true },
+      ...{ contentType: "", firstEventMs: NOON, lastEventMs: NOON, attempts: 1, verified: true, place: 1 },
     };
     await inLog(job, (log) => {
       log.replayed({ ...copy, replay: "r1", key: "logs/21001120/copy.log.gz", elsewhere: null });

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
+import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import { TraceLog } from "../../../src/index.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
@@ -115,6 +116,26 @@ describe("a job that is created", () => {
     // Deleting one makes room for one.
     await call("DELETE", "/logship/jobs/1050");
     expect((await call("POST", "/logship/jobs", body)).status).toBe(201);
+  });
+});
+
+describe("a change that takes something away", () => {
+  it("is made, and says what is no longer shipped", async () => {
+    const { id } = await create({ enabled: true });
+    const put = async (body: object) => {
+      const answer = await call("PUT", `/logship/jobs/${id}`, body);
+      expect(answer.status).toBe(200);
+      return answer.body.messages.map(({ message }) => message);
+    };
+    expect(await put({ name: "x", output_options: { field_names: ["*"] } })).toEqual([]);
+    const most = FIELD_NAMES.filter((name) => name !== "Outcome" && name !== "Event");
+    expect(await put({ output_options: { field_names: most } })).toEqual(["no longer shipped: Event, Outcome"]);
+    expect(await put({ logpull_options: "fields=*", output_options: null })).toEqual([]);
+    expect(await put({ enabled: false, output_options: { sample_rate: 0.5 } })).toEqual([
+      "the share of records that is shipped falls from 1 to 0.5",
+      "events that arrive while the job is paused are not shipped",
+    ]);
+    expect(await put({ enabled: true, output_options: {} })).toEqual([]);
   });
 });
 

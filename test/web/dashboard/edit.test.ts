@@ -96,7 +96,9 @@ describe("editing a job", () => {
     page = await press("filter:add:0", { "key-0": "Outcome", "operator-0": "eq", "value-0": "exception" }, page);
     expect((await stored(id)).filter).toBe("");
     const fields = { "join-0": "or", "key-2": "CPUTimeMs", "operator-2": "gt", "value-2": "50", do: "save" };
-    const answer = await visitor.submit(edit(id), await filled(id, fields, page));
+    const asked = await visitor.submit(edit(id), await filled(id, fields, page));
+    expect(textOf(asked.html)).toContain("records that the new filter does not match are no longer shipped");
+    const answer = await visitor.submit(edit(id), await filled(id, { do: "save" }, asked));
     expect(answer.status).toBe(303);
     const job = await stored(id);
     expect(job.name).toBe("kept in the form");
@@ -148,6 +150,49 @@ describe("editing a job", () => {
   });
 });
 
+describe("a save that takes something away", () => {
+  const OTHERS = "CPUTimeMs, DispatchNamespace, Entrypoint, Event, EventTimestampMs, EventType, Exceptions, Logs";
+
+  it("names the fields that go, stores nothing, and is done when it is pressed again", async () => {
+    visitor = await Visitor.signedIn(undefined, { settings: { EXTRA_FIELDS: "ExceptionStacks" } });
+    const id = await created({ output_options: {}, filter: null });
+    const asked = await save(id, { fields: "some", field: "ExceptionStacks" });
+    expect(asked.status).toBe(200);
+    expect(textOf(asked.html)).toContain(`Not saved yet. Save anyway? no longer shipped: ${OTHERS}, Outcome`);
+    expect((await stored(id)).output_options).toEqual({});
+    const answer = await visitor.submit(edit(id), await filled(id, { do: "save" }, asked));
+    expect(answer.location).toBe(`${edit(id)}?saved`);
+    expect((await stored(id)).output_options).toEqual({ field_names: ["ExceptionStacks"] });
+  });
+  it("asks again where more goes than was told", async () => {
+    const id = await created();
+    const asked = await save(id, { field: "Outcome" });
+    expect(textOf(asked.html)).toContain("no longer shipped: ScriptName");
+    const more = await visitor.submit(edit(id), await filled(id, { do: "save", "sample-rate": "0.5" }, asked));
+    expect(textOf(more.html)).toContain("the share of records that is shipped falls from 1 to 0.5");
+    expect((await stored(id)).output_options).toEqual(OPTIONS);
+  });
+  it("asks nothing where all stays, and where something is added: all fields, and also an extra one", async () => {
+    visitor = await Visitor.signedIn(undefined, { settings: { EXTRA_FIELDS: "ExceptionStacks" } });
+    const id = await created({ output_options: {}, filter: null });
+    expect((await save(id, { fields: "also", field: "ExceptionStacks" })).location).toBe(`${edit(id)}?saved`);
+    expect((await stored(id)).output_options).toEqual({ field_names: ["*", "ExceptionStacks"] });
+    expect((await save(id, {})).location).toBe(`${edit(id)}?same`);
+    expect(textOf((await visitor.get(edit(id))).html)).toContain("All fields and 1 extra field");
+  });
+  it.each<[gone: string, fields: Fields]>([
+    ["Outcome", { record_template: "{{ .ScriptName }}" }],
+    ["Outcome", { fields: "some", field: "ScriptName", output_type: "parquet" }],
+    ["Outcome", { fields: "some", field: "ScriptName", output_type: "csv" }],
+    ["an invocation without a log line", { rows: "log" }],
+  ])("asks of every change of the format that does: %s", async (gone, fields) => {
+    const id = await created();
+    const asked = await save(id, fields);
+    expect([asked.status, textOf(asked.html).includes(gone)]).toEqual([200, true]);
+    expect((await stored(id)).output_options).toEqual(OPTIONS);
+  });
+});
+
 describe("two people who edit a job", () => {
   it("do not undo each other's changes unseen", async () => {
     const id = await created();
@@ -161,7 +206,9 @@ describe("two people who edit a job", () => {
     expect(answer.html).not.toContain("<b>");
     expect((await stored(id)).name).toBe("theirs <b>");
     // After the warning, saving again overwrites.
-    expect((await visitor.submit(edit(id), await filled(id, { do: "save" }, answer))).status).toBe(303);
+    const asked = await visitor.submit(edit(id), await filled(id, { do: "save" }, answer));
+    expect(textOf(asked.html)).toContain("events that arrive while the job is paused are not shipped");
+    expect((await visitor.submit(edit(id), await filled(id, { do: "save" }, asked))).status).toBe(303);
     expect(await stored(id)).toMatchObject({ name: "mine", enabled: false });
   });
   it("notice it behind any number of buttons", async () => {

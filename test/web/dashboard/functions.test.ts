@@ -10,6 +10,7 @@ import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
+import { untouched } from "./browser-form.ts";
 import { textOf, Visitor } from "./support.ts";
 
 lookAnew();
@@ -93,10 +94,10 @@ describe("the functions", () => {
       true,
     ]);
     expect(await text("/functions?name=nothing", visitor)).toContain("No matching functions");
-    const fields = { logging: "off", back: "?name=OP-5&page=2" };
+    const fields = { logging: "off", back: "?name=OP-5&page=2", sure: "true" };
     expect((await visitor.submit("/functions/shop-51/logging", fields)).location).toBe("/functions?name=OP-5&page=2");
     // Never leads to another site.
-    const evil = { logging: "off", back: "https://evil.example/?page=https://evil.example" };
+    const evil = { ...fields, back: "https://evil.example/?page=https://evil.example" };
     expect((await visitor.submit("/functions/shop-51/logging", evil)).location).toBe("/functions");
   });
 
@@ -104,7 +105,7 @@ describe("the functions", () => {
     const visitor = await Visitor.signedIn();
     await ship("shop", 1);
     for (const logging of ["off", "on", "unset"]) {
-      const answer = await visitor.submit("/functions/shop/logging", { logging });
+      const answer = await visitor.submit("/functions/shop/logging", { logging, sure: "true" });
       expect([answer.status, answer.location]).toEqual([303, "/functions/shop"]);
       expect(await loggingOf("shop")).toBe(logging);
     }
@@ -113,6 +114,23 @@ describe("the functions", () => {
     await patch("later", { logship: false });
     const undecided = await visitor.submit("/functions/later/logging", { logging: "unset" });
     expect([undecided.location, await loggingOf("later")]).toEqual(["/functions", undefined]);
+  });
+
+  it.each([
+    ["/functions/shop/logging", { logging: "off", back: "?name=sh" }],
+    ["/functions", { function: " shop", logging: "off" }],
+  ])("are switched off after a question that says what is lost, and needs no script: %s", async (path, fields) => {
+    const visitor = await Visitor.signedIn();
+    await ship("shop", 1);
+    const asked = await visitor.submit(path, { ...fields, other: "secret" });
+    expect([asked.status, asked.location, await loggingOf("shop")]).toEqual([200, null, "unset"]);
+    expect(textOf(asked.html)).toContain("events of this function are counted and dropped");
+    expect(asked.html).not.toContain("secret");
+    expect(asked.html).toContain('<a href="/functions/shop">Cancel</a>');
+    expect((await visitor.submit(path, untouched(asked.html, path))).status).toBe(303);
+    expect(await loggingOf("shop")).toBe("off");
+    for (const logging of ["on", "unset"])
+      expect((await visitor.submit("/functions/shop/logging", { logging })).status).toBe(303);
   });
 
   it("are set before they are seen, or it is said what is wrong, beside what was sent", async () => {
@@ -138,7 +156,7 @@ describe("the functions", () => {
       expect(html).not.toContain("<img");
       const page = await visitor.get(path);
       expect([page.status, textOf(page.html).includes(name.slice(0, 80))]).toEqual([200, true]);
-      expect((await visitor.submit(`${path}/logging`, { logging: "off" })).location).toBe(path);
+      expect((await visitor.submit(`${path}/logging`, { logging: "off", sure: "true" })).location).toBe(path);
       expect(await loggingOf(name)).toBe("off");
     },
   );
@@ -163,9 +181,13 @@ describe("a function", () => {
   it("is forgotten", async () => {
     const visitor = await Visitor.signedIn();
     await patch("shop", { logship: false });
-    expect((await visitor.submit("/functions/shop/forget")).location).toBe("/functions");
+    const asked = await visitor.submit("/functions/shop/forget");
+    expect(textOf(asked.html)).toContain("Deletes its settings, counts and local code");
+    expect(await loggingOf("shop")).toBe("off");
+    const sure = untouched(asked.html, "/functions/shop/forget");
+    expect((await visitor.submit("/functions/shop/forget", sure)).location).toBe("/functions");
     expect((await visitor.get("/functions/shop")).status).toBe(404);
-    expect((await visitor.submit("/functions/shop/forget")).status).toBe(404);
+    expect((await visitor.submit("/functions/shop/forget", { sure: "true" })).status).toBe(404);
   });
 
   it("that runs here says where it answers", async () => {

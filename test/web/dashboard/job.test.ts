@@ -8,6 +8,7 @@ import { deliver, NOON, pack, runCron, setClock, settle } from "../../support/ru
 import { rule } from "../../support/s3-script.ts";
 import { call, freshBucket, type Job } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
+import { untouched } from "./browser-form.ts";
 import { textOf, Visitor } from "./support.ts";
 
 const at = (bucket: string, path: string) => ({ destination_conf: destinationConf(bucket, path) });
@@ -131,7 +132,11 @@ describe("the page of a job", () => {
     expect(await text(visitor, `/jobs/${job}?flushed=0`)).toContain("everything is delivered");
     expect(await text(visitor, `/jobs/${job}?flushed=1`)).toContain("1 object still uploading");
     const enabled = async (): Promise<unknown> => (await call<Job>("GET", `/logship/jobs/${job}`)).body.result.enabled;
-    expect((await visitor.submit(`/jobs/${job}/enabled`, { enabled: "false" })).location).toBe(`/jobs/${job}?paused`);
+    const asked = await visitor.submit(`/jobs/${job}/enabled`, { enabled: "false" });
+    expect(textOf(asked.html)).toContain("Events that arrive while the job is paused are not shipped");
+    expect([asked.status, await enabled()]).toEqual([200, true]);
+    const sure = untouched(asked.html, `/jobs/${job}/enabled`);
+    expect((await visitor.submit(`/jobs/${job}/enabled`, sure)).location).toBe(`/jobs/${job}?paused`);
     expect(await enabled()).toBe(false);
     expect((await visitor.submit(`/jobs/${job}/enabled`, { enabled: "true" })).location).toBe(`/jobs/${job}?resumed`);
     expect(await enabled()).toBe(true);

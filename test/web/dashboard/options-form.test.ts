@@ -225,6 +225,28 @@ describe("the fields of a form", () => {
       field_names: ["Outcome"],
     });
   });
+  const extra = { ...FIELD_DESCRIPTIONS, Source: "string; x", Truncated: "bool; x" };
+  const modes = async (body: ShippingBody, fields: Record<string, string> = extra): Promise<string[]> => {
+    const html = String(await JobOptions({ body, fields, faults: [], terms: null })?.toString());
+    return [...html.matchAll(/name="fields" value="(\w+)"/g)].map(([, mode = ""]) => mode);
+  };
+  it("are all of them, and extra ones, where that is said: a field of a later release, too", async () => {
+    expect(await modes({})).toEqual(["all", "also", "some"]);
+    expect(await modes({}, FIELD_DESCRIPTIONS)).toEqual(["all", "some"]);
+    const also = (names: string[], fields: Fields) =>
+      read(names.length === 0 ? {} : { output_options: { field_names: names } }, { fields: "also", ...fields });
+    const named = async (...asked: Parameters<typeof also>) => (await also(...asked)).output_options?.field_names;
+    expect(await named([], { field: ["Source"] })).toEqual(["*", "Source"]);
+    expect(await named([], { field: [] })).toBeUndefined();
+    // A field that is one of all of them needs no tick.
+    expect(await named(["Outcome", "Source"], { field: ["Outcome", "Source"] })).toEqual(["*", "Source"]);
+    expect(await named(["*", "Source"], { field: ["Source", "Truncated"] })).toEqual(["*", "Source", "Truncated"]);
+    expect(await named(["*", "Source"], { field: [] })).toEqual(["*"]);
+    for (const names of [["*"], ["*", "Source"], ["Source", "*"], ["Logs", "*", "Source"]])
+      expect(await read({ output_options: { field_names: names } }, {})).toEqual({
+        output_options: { field_names: names },
+      });
+  });
   it("all have their description", async () => {
     const text = textOf(await shown({}));
     for (const name of FIELD_NAMES) expect(text).toContain(FIELD_DESCRIPTIONS[name]);

@@ -1,22 +1,50 @@
 import { InnerFailure } from "../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../page.ts";
 import { pageOf } from "../parts/pager.tsx";
+import { asking, type Question } from "../parts/question.tsx";
 import { attachView } from "./functions/attach.tsx";
 import { listQuery, listView } from "./functions/list.tsx";
 import { functionPath, hasPath } from "./functions/logging.tsx";
 import { functionView } from "./functions/one.tsx";
 
+const AGAIN = ["function", "logging", "back"];
+
 export const functionPages: readonly Page[] = [
   {
     path: "/functions",
     get: { permission: "functions:read", show: (page) => listView(page) },
-    post: { permission: "functions:edit", take: decide },
+    post: { permission: "functions:edit", take: asking(AGAIN, losesEvents, decide) },
   },
   { path: "/attach", get: { permission: null, show: attachView } },
   { path: "/functions/:name", get: { permission: "functions:read", show: functionView } },
-  { path: "/functions/:name/logging", post: { permission: "functions:edit", take: switchLogging } },
-  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: forget } },
+  {
+    path: "/functions/:name/logging",
+    post: { permission: "functions:edit", take: asking(AGAIN, losesEvents, switchLogging) },
+  },
+  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: asking([], losesCounts, forget) } },
 ];
+
+/** A function that is not there has no events to lose. */
+async function losesEvents({ api, params }: PageContext, form: URLSearchParams): Promise<Question | null> {
+  const name = params.name ?? (form.get("function") ?? "").trim();
+  if (form.get("logging") !== "off" || name === "") return null;
+  const { status } = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  if (status === 400 || status === 404) return null;
+  const text =
+    "From then on, events of this function are counted and dropped: no job ships them, now or later. Events accepted before still ship.";
+  return question(name, "Switch logging off", text);
+}
+
+async function losesCounts({ params }: PageContext): Promise<Question> {
+  const text =
+    "Deletes its settings, counts and local code. New events ship, even if logging is off now, and bring it back. Shipped records stay.";
+  return question(params.name ?? "", "Forget the function", text);
+}
+
+function question(name: string, label: string, text: string): Question {
+  const about = { label, section: "functions", back: functionPath(name), parts: [<p>{text}</p>] } as const;
+  return { ...about, title: `${label}: ${name}`, trail: [{ href: "/functions", label: "Functions" }] };
+}
 
 /** The value of `logship` for each setting. */
 const LOGSHIP: { readonly [logging: string]: boolean | null } = { on: true, off: false, unset: null };

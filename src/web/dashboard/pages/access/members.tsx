@@ -1,10 +1,10 @@
 import { notHeld, ROLE_NAMES, ROLES, type Role } from "../../../../state/access/roles.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Field, Form, type Option, Select, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
+import { deletePage, type Question } from "../../parts/question.tsx";
 import { Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import { isOwn, oneOf } from "./lists.tsx";

@@ -1,10 +1,10 @@
 import { PERMISSIONS } from "../../../../state/access/roles.ts";
 import { formPage, type Page, type PageContext, type View } from "../../page.ts";
-import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Form, may, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
+import { deletePage, type Question } from "../../parts/question.tsx";
 import { Time } from "../../parts/values.tsx";
 import { isOwn, oneOf } from "./lists.tsx";
 import { Beyond, OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";

@@ -1,6 +1,7 @@
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Action } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
+import { asking, type Question } from "../../parts/question.tsx";
 import { plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
 import { jobPath, jobTrail, nameOf } from "./job-text.ts";
@@ -10,7 +11,7 @@ const needs = { permission: "logs:edit" } as const;
 /** Flush, pause, resume and delete. */
 export const actionPages: readonly Page[] = [
   { path: "/jobs/:job_id/flush", post: { ...needs, take: flush } },
-  { path: "/jobs/:job_id/enabled", post: { ...needs, take: setEnabled } },
+  { path: "/jobs/:job_id/enabled", post: { ...needs, take: asking(["enabled"], losesEvents, setEnabled) } },
   { path: "/jobs/:job_id/delete", get: { ...needs, show: deleteView }, post: { ...needs, take: remove } },
 ];
 
@@ -18,6 +19,15 @@ async function flush(page: PageContext): Promise<PageAnswer> {
   const path = `${jobPath(page)}/flush`;
   const { id, pending_objects } = await page.api.change<{ id: number; pending_objects: number }>("POST", path);
   return seeOther(`/jobs/${id}?flushed=${pending_objects}`);
+}
+
+async function losesEvents({ api, params }: PageContext, form: URLSearchParams): Promise<Question | null> {
+  if (form.get("enabled") === "true") return null;
+  const job = await api.get<JobView>(jobPath({ params }));
+  const text =
+    "Events that arrive while the job is paused are not shipped, unless you run it again for that time while the log keeps them. What it has taken is still delivered.";
+  const about = { section: "jobs", trail: jobTrail(job), back: `/jobs/${job.id}`, label: "Pause" } as const;
+  return { title: `Pause ${nameOf(job)}`, ...about, parts: [<p>{text}</p>] };
 }
 
 async function setEnabled(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {

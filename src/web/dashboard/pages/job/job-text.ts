@@ -1,13 +1,14 @@
 /** A job in words: pure functions of what the API says. */
 
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../../base/limits.ts";
+import { ALL_FIELDS, isExtraField } from "../../../../formats/record/fields.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
 import { isOn, SWITCH_NAMES, SWITCHES, TEXT_NAMES } from "../../../../ship/job/fields.ts";
 import type { PageContext } from "../../page.ts";
 import type { Kind } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
-import { optionsOf, type ShippingBody } from "../shipping/body.ts";
+import { type Options, optionsOf, type ShippingBody } from "../shipping/body.ts";
 
 /**
  * Seconds from the moment an object is due until its upload starts: the queue and the alarm take
@@ -60,12 +61,18 @@ export function shippingFacts(
 }
 
 export function recordsWords(body: ShippingBody): string {
-  const { field_names: fields, sample_rate } = optionsOf(body);
-  const rate = Number(sample_rate ?? 1);
-  const which = fields == null || fields.length === 0 ? "all fields" : plural(fields.length, "field");
+  const options = optionsOf(body);
+  const rate = Number(options.sample_rate ?? 1);
   const kept = body.filter == null || body.filter === "" ? "all records" : "filtered";
   const sampled = rate < 1 ? `, ${Number((rate * 100).toPrecision(3))} % sample` : "";
-  return `${kept}${sampled}, ${which}`;
+  return `${kept}${sampled}, ${fieldsWords(options)}`;
+}
+
+export function fieldsWords({ field_names: names }: Pick<Options, "field_names">): string {
+  if (names == null || names.length === 0) return "all fields";
+  if (!names.includes(ALL_FIELDS)) return plural(names.length, "field");
+  const more = names.filter(isExtraField).length;
+  return more === 0 ? "all fields" : `all fields and ${plural(more, "extra field")}`;
 }
 
 export function outputWords(body: ShippingBody): string {

@@ -195,7 +195,7 @@ const Actions: FC<{ job: JobView; viewer: Viewer; isReadable: boolean }> = ({ jo
       </div>
       <p class="quiet">
         {may(viewer, "logs:edit")
-          ? "Flush uploads waiting records now, for up to 20 seconds. A paused job skips events for good."
+          ? "Flush uploads waiting records now, for up to 20 seconds. Events that arrive while a job is paused are not shipped."
           : "Changing a job needs the permission logs:edit."}
       </p>
     </>

@@ -1,5 +1,8 @@
 import type { FC } from "hono/jsx";
 import { CODE, oneError } from "../../../../base/errors.ts";
+import { UpdateJob } from "../../../../ship/job/job-schema.ts";
+import { lossesOf } from "../../../../ship/job/losses.ts";
+import { extraFieldsOf, readShipping } from "../../../../ship/job/rules.ts";
 import { controlPlane, type StoredJob } from "../../../../state/control/plane.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
@@ -17,21 +20,27 @@ export const editPages: readonly Page[] = [formPage("/jobs/:job_id/edit", "logs:
 /** Digest of the job that the form was made from: a difference means that it changed meanwhile. */
 const BASE_FIELD = "base";
 
+/** What the viewer was told that a save takes away. */
+const LOSSES_FIELD = "losses";
+
 /** What only the page of a stored job says. */
 interface SaidOfJob extends Said {
   /** Digest of the job when the form was first shown; by default, of the job as it is now. */
   base?: string;
   /** The job changed since the form was shown. */
   conflict?: boolean;
+  /** What a save would take away, which was not done yet. */
+  losses?: string;
   notice?: "saved" | "same" | undefined;
 }
 
-async function load(page: PageContext): Promise<{ job: JobView; origin: JobOrigin }> {
+async function load(page: PageContext): Promise<{ job: JobView; stored: StoredJob; origin: JobOrigin }> {
   const [job, fields] = await Promise.all([page.api.get<JobView>(jobPath(page)), loadFields(page)]);
   const stored: StoredJob | null = await controlPlane(page.env.CONTROL).get(job.id);
   if (stored === null) throw oneError(404, CODE.jobNotFound, "job not found");
   return {
     job,
+    stored,
     origin: { what: `job ${job.id}`, folder: "logs", body: bodyOf(job), fields, ...originOfJob(page, stored) },
   };
 }
@@ -43,7 +52,7 @@ async function show(page: PageContext): Promise<PageAnswer> {
 }
 
 async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const { job, origin } = await load(page);
+  const { job, stored, origin } = await load(page);
   const { said, ...filled } = await pressed(page, form, origin);
   const base = form.get(BASE_FIELD) ?? "";
   if (said !== null) return view(page, job, origin, filled, { ...said, base });
@@ -58,11 +67,25 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   const change = { ...changes(origin.body, filled.body), ...moved };
   const here = `/jobs/${job.id}/edit`;
   if (Object.keys(change).length === 0) return seeOther(`${here}?same`);
+  const lost = lossesIn(filled.body, stored, page);
+  const losses = lost.join("; ");
+  if (losses !== "" && form.get(LOSSES_FIELD) !== losses) {
+    const faults = lost.map((message) => ({ code: CODE.note, message }));
+    return view(page, job, origin, filled, { base, losses, faults, title: "Not saved yet. Save anyway?" });
+  }
   const answer = await page.api.send<JobView>("PUT", jobPath(page), change);
   if (answer.ok) return seeOther(`${here}?saved`);
   if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
   const { said: why, ...again } = refused(filled, answer);
   return view(page, job, origin, again, why);
+}
+
+/** What a form takes away of what the job ships; one that will be refused takes nothing. */
+function lossesIn(form: ShippingBody, { body, config }: StoredJob, page: PageContext): string[] {
+  const sent = UpdateJob.safeParse(form);
+  const extra = [...page.config.extraFields, ...extraFieldsOf(config)];
+  const read = sent.success ? readShipping(sent.data, extra) : null;
+  return read?.ok ? lossesOf({ ...config, enabled: body.enabled }, { ...read.value, enabled: form.enabled }) : [];
 }
 
 /** Whether the form has another destination than the job. An untouched one stays as it is. */
@@ -71,7 +94,7 @@ function isMoved({ fresh, stored }: JobOrigin, { entry, conf, faults }: Entered)
 }
 
 function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled, said: SaidOfJob): View {
-  const { status = 200, base = digestOf(job), conflict = false, notice } = said;
+  const { status = 200, base = digestOf(job), conflict = false, losses, notice } = said;
   return {
     title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
@@ -98,10 +121,15 @@ function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled
         filled={filled}
         said={said}
         action={`/jobs/${job.id}/edit`}
-        carried={<input type="hidden" name={BASE_FIELD} value={base} />}
+        carried={
+          <>
+            <input type="hidden" name={BASE_FIELD} value={base} />
+            <input type="hidden" name={LOSSES_FIELD} value={losses} />
+          </>
+        }
         isNew={false}
         failure="Not saved"
-        save="Save"
+        save={losses === undefined ? "Save" : "Save anyway"}
         cancel={`/jobs/${job.id}`}
       />,
     ],

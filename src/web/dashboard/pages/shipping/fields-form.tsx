@@ -1,7 +1,8 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
-import { isExtraField, ROW_DESCRIPTIONS } from "../../../../formats/record/fields.ts";
+import { ALL_FIELDS, isExtraField, ROW_DESCRIPTIONS } from "../../../../formats/record/fields.ts";
 import { Foreign } from "../../parts/foreign.tsx";
+import { Radio } from "../../parts/form.tsx";
 import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
 
 const MODE = "fields";
@@ -20,13 +21,17 @@ export const FieldsForm: FC<{
   const { field_names, rows } = optionsOf(body);
   const chosen = field_names ?? [];
   const there = rows === "log" ? ofRows(fields) : fields;
-  const names = [...new Set([...chosen, ...Object.keys(there)])];
+  const names = [...new Set([...chosen, ...Object.keys(there)])].filter((name) => name !== ALL_FIELDS);
+  const isAlso = chosen.includes(ALL_FIELDS);
   const error = faultAt(faults, "/output_options/field_names");
   return (
     <fieldset class="fields">
       <legend>Fields</legend>
       <Mode value="all" label="All fields" checked={chosen.length === 0} />
-      <Mode value="some" label="Only these, in this order" checked={chosen.length > 0} />
+      {(isAlso || names.some(isExtraField)) && (
+        <Mode value="also" label="All fields, and also these extra ones" checked={isAlso} />
+      )}
+      <Mode value="some" label="Only these, in this order" checked={chosen.length > 0 && !isAlso} />
       {error !== undefined && <p class="error">{error}</p>}
       <div class="picks">
         <p class="hint">
@@ -34,7 +39,7 @@ export const FieldsForm: FC<{
         </p>
         <ul>
           {names.map((name) => (
-            <li>
+            <li class={isExtraField(name) || (isAlso && chosen.includes(name)) ? "extra" : undefined}>
               <input
                 type="checkbox"
                 id={`${PICK}-${name}`}
@@ -75,22 +80,25 @@ function ofRows(fields: Readonly<Record<string, string>>): Record<string, string
   return Object.fromEntries([...shared, ...Object.entries(ROW_DESCRIPTIONS), ...extra]);
 }
 
-const Mode: FC<{ value: string; label: string; checked: boolean }> = ({ value, label, checked }) => (
-  <div class="check">
-    <input type="radio" id={`${MODE}-${value}`} name={MODE} value={value} checked={checked} />
-    <label for={`${MODE}-${value}`}>{label}</label>
-  </div>
+const Mode: FC<{ value: string; label: string; checked: boolean }> = (mode) => (
+  <Radio name={MODE} id={`${MODE}-${mode.value}`} {...mode} />
 );
 
 /** Options with the chosen fields. */
 export function readFields(form: URLSearchParams, options: Options): Options {
   const before = options.field_names ?? [];
   const mode = form.get(MODE);
-  if (mode !== "all" && mode !== "some") return options;
-  const place = (name: string) => Number(form.get(placeField(name)) || Number.NaN);
+  if (mode !== "all" && mode !== "also" && mode !== "some") return options;
+  // Of the fields that all of them are, one that is named has only another place.
+  const isAdded = (name: string) => isExtraField(name) || (before.includes(ALL_FIELDS) && before.includes(name));
+  const ticked = [...new Set(form.getAll(PICK))];
+  const also = [ALL_FIELDS, ...ticked.filter(isAdded)];
+  const place = (name: string) =>
+    name === ALL_FIELDS ? before.indexOf(name) + 1 : Number(form.get(placeField(name)) || Number.NaN);
   // Places that are not numbers come last, in the order sent: the sort is stable.
   const rank = (name: string) => (Number.isNaN(place(name)) ? Number.POSITIVE_INFINITY : place(name));
-  const picked = mode === "all" ? [] : [...new Set(form.getAll(PICK))].map((name) => ({ name, rank: rank(name) }));
+  const asked = { all: [], also: also.length > 1 || before.includes(ALL_FIELDS) ? also : [], some: ticked }[mode];
+  const picked = asked.map((name) => ({ name, rank: rank(name) }));
   const names = picked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(({ name }) => name);
   if (names.length === before.length && names.every((name, i) => name === before[i])) return options;
   if (names.length > 0) return { ...options, field_names: names };

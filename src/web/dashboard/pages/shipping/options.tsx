@@ -3,8 +3,7 @@ import type { ErrorEntry } from "../../../../base/errors.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
 import { isOn, NUMBER_NAMES, SWITCH_NAMES, SWITCHES } from "../../../../ship/job/fields.ts";
 import { Check, Field } from "../../parts/form.tsx";
-import { plural } from "../../parts/values.tsx";
-import { limitsWords, outputWords } from "../job/job-text.ts";
+import { fieldsWords, limitsWords, outputWords } from "../job/job-text.ts";
 import { type FormRead, faultAt, type Options, optionsOf, type ShippingBody, withOptions } from "./body.ts";
 import type { Fields } from "./fields.ts";
 import { FieldsForm, readFields } from "./fields-form.tsx";
@@ -87,7 +86,7 @@ export const JobOptions: FC<{
       <Group
         id="format"
         title="Fields and format"
-        said={`${fieldsWords(options)}, ${outputWords(body)}`}
+        said={`${sentence(fieldsWords(options))}, ${outputWords(body)}`}
         open={ofFormat || (options.field_names ?? []).length > 0 || hasFormat(options)}
       >
         {terms !== null && terms.fields.length > 0 && (
@@ -138,7 +137,7 @@ export const JobOptions: FC<{
           name="enabled"
           label="Enabled"
           checked={body.enabled === true}
-          hint="A paused job takes no new events, but still delivers what it has."
+          hint="Events that arrive while a job is paused are not shipped. It still delivers what it has."
         />
       </Group>
     </>
@@ -146,10 +145,6 @@ export const JobOptions: FC<{
 };
 
 const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
-
-function fieldsWords({ field_names: names }: Options): string {
-  return names == null || names.length === 0 ? "All fields" : plural(names.length, "field");
-}
 
 /** A sampling rate in words. */
 export function rateWords(rate: Options["sample_rate"]): string {

@@ -6,12 +6,12 @@ import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Tested, Webhook } from "../../../api/docs/webhook.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form, Submit } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
+import { deletePage, type Question } from "../../parts/question.tsx";
 import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
 import {
