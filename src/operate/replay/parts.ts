@@ -4,6 +4,8 @@ import { concat } from "../../base/bytes.ts";
 import type { Pieces } from "../../base/streams.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
 import type { FixedObject, OpenDestination, WriteOutcome } from "../../ship/destinations/destination.ts";
+import type { FailureKind } from "../../ship/destinations/failure.ts";
+import { stepAfter } from "../../ship/reader/disposition.ts";
 import { type CopyOutcome, ofSource } from "./copy.ts";
 import type { Piece } from "./rows.ts";
 import { contentOf, openSource, SourceError, verify } from "./source.ts";
@@ -12,7 +14,7 @@ import { contentOf, openSource, SourceError, verify } from "./source.ts";
 const PART = { records: 10_000, bytes: 5_000_000 };
 
 export interface Receiving {
-  target: Pick<OpenDestination, "write">;
+  target: Pick<OpenDestination, "write" | "probe">;
   /** The most that one request of it may hold. */
   limits: { records: number; bytes: number } | null;
   /** Stores how many records of the piece the target has been through, and what it refused. */
@@ -80,6 +82,8 @@ class PartSender {
   readonly #piece: Piece;
   readonly #target: Receiving["target"];
   readonly #refused: Refused;
+  /** What was sent last was refused without the target's word for it. */
+  #isBlamedLast = false;
 
   constructor(key: string, piece: Piece, target: Receiving["target"], refused: Refused) {
     this.#name = key.replace(/(?:\.[a-z]+)*$/, "");
@@ -97,15 +101,11 @@ class PartSender {
     const outcome = await this.#write(lines, from, tries);
     switch (outcome.kind) {
       case "delivered":
+        this.#isBlamedLast = false;
         return null;
-      case "divide": {
-        const half = Math.ceil(lines.length / 2);
+      case "divide":
         if (lines.length < 2) return this.#refuse(1, outcome.why ?? "too much for one request");
-        return (
-          (await this.part(lines.slice(0, half), from, tries)) ??
-          (await this.part(lines.slice(half), from + half, tries))
-        );
-      }
+        return this.#halves(lines, from, tries);
       case "partly": {
         for (const { words } of outcome.refused) this.#refuse(1, words);
         if (outcome.unnamed !== null) this.#refuse(outcome.unnamed.records, outcome.unnamed.words);
@@ -115,10 +115,36 @@ class PartSender {
       }
       case "failed":
         if (outcome.error.kind === "refused") return this.#refuse(lines.length, outcome.error.words);
+        if (await this.#isToBlame(outcome.error.kind)) {
+          if (lines.length > 1) return this.#halves(lines, from, tries);
+          this.#isBlamedLast = true;
+          return this.#refuse(1, outcome.error.words);
+        }
         return { kind: "failed", error: outcome.error, doubtful: outcome.mayBeThere ?? true };
       case "key_taken":
         throw new Error("a receiver has no keys");
     }
+  }
+
+  async #halves(lines: readonly Uint8Array[], from: number, tries: number): Promise<CopyOutcome | null> {
+    const half = Math.ceil(lines.length / 2);
+    return (
+      (await this.part(lines.slice(0, half), from, tries)) ?? (await this.part(lines.slice(half), from + half, tries))
+    );
+  }
+
+  /**
+   * Whether a failure is that of the lines, as of an upload that fails alone. What is found in one
+   * attempt is not looked for again: the test record goes with each failure.
+   */
+  async #isToBlame(failure: FailureKind["kind"]): Promise<boolean> {
+    const standing = {
+      ...{ failure, tries: this.#piece.attempts + 1, failingMs: 0, isDivisible: true, othersPass: false },
+      isSetAsideLast: this.#isBlamedLast,
+    };
+    if (stepAfter({ ...standing, test: null }) !== "ask") return false;
+    const test = (await this.#target.probe()) === null ? "taken" : "refused";
+    return stepAfter({ ...standing, test }) === "divide";
   }
 
   #refuse(records: number, words: string): null {

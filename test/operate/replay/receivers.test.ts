@@ -63,6 +63,22 @@ describe("a replay to a receiver", () => {
     expect([...types]).toEqual(["application/x-ndjson"]);
   });
 
+  it("finds the one record that it fails on, however it says so, and sends all others", async () => {
+    const poisoned = { done: { records: 0 }, failed: { objects: 1 } };
+    const taken: string[] = [];
+    const shipped = await shippedJob(1);
+    let poison: string | undefined;
+    const { ended } = await replayed(shipped, (records) => {
+      poison ??= records[2];
+      if (poison !== undefined && records.includes(poison)) return 500;
+      taken.push(...records);
+      return 204;
+    });
+    expect(ended).toMatchObject({ state: "done", ...poisoned });
+    expect(ended.problems).toMatchObject([{ why: expect.stringContaining(`HTTP 500 (1 of ${RECORDS} records`) }]);
+    expect([taken.length, new Set(taken).size]).toEqual([RECORDS - 1, RECORDS - 1]);
+  });
+
   it("goes on after what it has, where one part fails, and sends that again under its id", async () => {
     const taken: string[] = [];
     let requests = 0;
