@@ -15,21 +15,20 @@ export function jsonText(value: unknown): string {
   return json.includes(LONE_SURROGATE) ? JSON.stringify(value, wellFormed) : json;
 }
 
-/** Where `Event` stands in a line. */
-const EMPTY_EVENT = '"Event":{}';
-
 /**
  * A record as one line of JSON, without the newline, its fields in canonical order: the internal
  * form of records.
- * @param eventText canonical text of its `Event` (exact.ts), where its value would be written as
- *   another.
  * @throws RangeError as {@link jsonText}.
  */
-export function recordLine(record: TraceRecord, eventText?: string): string {
-  if (eventText === undefined) return jsonText(record);
-  const line = jsonText({ ...record, Event: {} });
+export function recordLine(record: TraceRecord): string {
+  return jsonText(record);
+}
+
+/** The same, with this canonical text of its `Event` (exact.ts). */
+export function recordLineWith(eventText: string, record: TraceRecord): string {
+  const line = recordLine({ ...record, Event: {} });
   // In the fields before it, each quote has a backslash.
-  const at = line.indexOf(EMPTY_EVENT) + EMPTY_EVENT.length - 2;
+  const at = line.indexOf('"Event":{}') + '"Event":'.length;
   return line.slice(0, at) + eventText + line.slice(at + 2);
 }
 

@@ -16,12 +16,10 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[-+.\dEe]*/g;
 const MARKED = /(?<!\\)"(?:s|n([^"]*)"|k([^"]*)":)/g;
 
 function mark(token: string, colon: string | undefined): string {
-  if (colon === undefined) {
-    if (!token.startsWith('"')) return `"n${token}"`;
-    return /^"[ns\\]/.test(token) ? `"s${token.slice(1)}` : token;
-  }
-  const key = token.slice(1, -colon.length - 1);
-  return `"k${/[%\\]/.test(key) ? encodeURIComponent(jsonText(JSON.parse(`"${key}"`)).slice(1, -1)) : key}":`;
+  if (colon === undefined) return token.startsWith('"') ? token.replace(/^"(?=[ns\\])/, '"s') : `"n${token}"`;
+  const key = token.slice(0, -colon.length);
+  const written = key.includes("\\") ? jsonText(JSON.parse(key)) : key;
+  return `"k${written.slice(1, -1).replaceAll(/[%"\\]/g, encodeURIComponent)}":`;
 }
 
 function unmark(_marked: string, number: string | undefined, key: string | undefined): string {
@@ -46,16 +44,17 @@ export function canonicalText(text: string): string {
 /** An event, parsed. */
 export interface ParsedEvent {
   value: unknown;
-  /** Its `Event` as {@link canonicalText}; undefined: it has none, or `jsonText` writes the same. */
+  /** Its `Event` as {@link canonicalText}; undefined: none, or `jsonText` writes the same. */
   eventText?: string | undefined;
 }
 
 /**
- * Parses an event of which `JSON.parse` would change numbers or keys. The parts of messages are
- * already the texts that a record has of them.
- * @param text valid JSON.
+ * @param text an event as valid JSON.
+ * @param isKept `JSON.parse` changes none of its numbers and keys; else, the parts of messages are
+ *   already the texts that a record has of them.
  */
-export function parseExactly(text: string): ParsedEvent {
+export function parseEvent(text: string, isKept: boolean): ParsedEvent {
+  if (isKept) return { value: JSON.parse(text) };
   const marked = text.replace(TOKEN, mark);
   const { eventText, parts } = exactTexts(JSON.parse(marked));
   // Not before: both as objects take twice the memory.

@@ -11,8 +11,8 @@ import {
   RECORD_MAX_BYTES,
   RECORDS_MAX_UNITS,
 } from "../../base/limits.ts";
-import { recordLine } from "../../formats/record/encode.ts";
-import { type ParsedEvent, parseExactly } from "../../formats/record/exact.ts";
+import { recordLine, recordLineWith } from "../../formats/record/encode.ts";
+import { type ParsedEvent, parseEvent } from "../../formats/record/exact.ts";
 import { type Entry, entryOf, extrasOf } from "../../formats/record/extras.ts";
 import {
   type Findings,
@@ -78,6 +78,7 @@ const NOT_JSON = { ok: false, kind: "not_json" } as const;
 const TOO_MANY = { ok: false, kind: "too_many" } as const;
 const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
 const TOO_LARGE_AS_RECORD = `larger than ${RECORD_MAX_BYTES} bytes as a record`;
+const NO_LINE: Refusal = { message: "this line is not JSON" };
 const NO_OBJECT: Refusal = { message: "an event is a JSON object" };
 const TOO_DEEP: Refusal = { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" };
 const OPENING_BRACE = 0x7b;
@@ -121,28 +122,21 @@ function valuesOf(bytes: Uint8Array, from: number): FoundEvents {
   if (count > EVENTS_MAX_COUNT) return TOO_MANY;
   const [only] = places;
   if (isList || count > 1 || only === undefined) return found(bytes, places);
-  const fault = isTooLong(only) ? { message: TOO_LARGE } : only.fault;
-  return found(bytes, [{ ...only, fault }], true);
+  return found(bytes, [sized(only)], true);
 }
 
 function linesOf(bytes: Uint8Array, from: number): FoundEvents {
   const places: Place[] = [];
-  const faulty: Place[] = [];
   for (let at = from; at < bytes.length && places.length <= EVENTS_MAX_COUNT; ) {
     const newline = bytes.indexOf(NEWLINE, at);
     const end = newline === -1 ? bytes.length : newline;
     const line = trimmed(bytes, at, end);
     at = end + 1;
     if (line.from === line.to) continue;
-    let place = wholeText(bytes, line.from, line.to);
-    if (place === null) {
-      place = { ...line, isKept: true, fault: { message: "this line is not JSON" } };
-      faulty.push(place);
-    }
-    places.push(place);
+    places.push(wholeText(bytes, line.from, line.to) ?? { ...line, isKept: true, fault: NO_LINE });
   }
   const lines = places.length > EVENTS_MAX_COUNT ? TOO_MANY : found(bytes, places);
-  const [first, second] = faulty;
+  const [first, second] = places.filter(({ fault }) => fault === NO_LINE);
   if (first === undefined) return lines;
   // An event may have several lines, and a line several events.
   const values = valuesOf(bytes, from);
@@ -159,8 +153,7 @@ function wholeText(bytes: Uint8Array, from: number, to: number): Place | null {
   const start = scanner.at;
   if (!scanner.value()) return null;
   const place = placeOf(scanner, start, refusalOfDepth(scanner));
-  if (!scanner.isAtEnd()) return null;
-  return isTooLong(place) ? { ...place, fault: { message: TOO_LARGE } } : place;
+  return scanner.isAtEnd() ? sized(place) : null;
 }
 
 /** Of the value that the scanner has just passed. */
@@ -168,9 +161,9 @@ function placeOf(scanner: JsonScanner, from: number, fault: Refusal | null): Pla
   return { from, to: scanner.at, isKept: scanner.isKept, fault };
 }
 
-/** With its white space. */
-function isTooLong({ from, to }: Place): boolean {
-  return to - from > EVENT_MAX_BYTES;
+/** Judged by its size with its white space. */
+function sized(place: Place): Place {
+  return place.to - place.from > EVENT_MAX_BYTES ? { ...place, fault: { message: TOO_LARGE } } : place;
 }
 
 /** White space between the parts of an element does not count for its size. */
@@ -196,12 +189,8 @@ function found(bytes: Uint8Array, places: readonly Place[], isOne = false): Foun
   function* events(): Generator<Located> {
     for (const [i, { from, to, isKept, fault }] of places.entries()) {
       const pointer = isOne ? "" : `/${i}`;
-      const parse = (): ParsedEvent => {
-        const text = decoder.decode(bytes.subarray(from, to));
-        return isKept ? { value: JSON.parse(text) } : parseExactly(text);
-      };
       if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
-      else yield { pointer, parse };
+      else yield { pointer, parse: () => parseEvent(decoder.decode(bytes.subarray(from, to)), isKept) };
     }
   }
   const sizes = places.map(({ from, to }) => to - from);
@@ -275,7 +264,8 @@ function mapEvent(event: Located, context: MappingContext, findings: Findings): 
   }
   const record = toRecord(value, context, pointer, findings);
   if (record === null) return null;
-  const line = lineOf(() => recordLine(record, eventText), faults, pointer, isSized ? null : value);
+  const write = () => (eventText === undefined ? recordLine(record) : recordLineWith(eventText, record));
+  const line = lineOf(write, faults, pointer, isSized ? null : value);
   if (line === null) return null;
   return { entry: entryOf(line, extrasOf(value, context, pointer, findings)), day: utcDay(record.EventTimestampMs) };
 }

@@ -222,10 +222,9 @@ export class JsonScanner {
     // Of most, no text is made: they are short, and have no sign, exponent or zeros to lose.
     const [bytes, end] = [this.#bytes, this.#at];
     let isShort = end - from <= 15;
-    for (let at = from; isShort && at < end; at++) {
-      const char = bytes[at] as number;
-      isShort = isDigit(char) || (char === POINT && bytes[from] !== ZERO && bytes[end - 1] !== ZERO);
-    }
+    for (let at = from; isShort && at < end; at++)
+      isShort =
+        isDigit(bytes[at] as number) || (bytes[at] === POINT && bytes[from] !== ZERO && bytes[end - 1] !== ZERO);
     if (isShort || !this.isKept) return true;
     const written = latin1(bytes.subarray(from, end));
     this.isKept = String(Number(written)) === written;

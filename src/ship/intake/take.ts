@@ -18,7 +18,7 @@ export interface TakeRequest {
   /** What the body takes at most, in bytes. */
   room: number;
   /**
-   * Reads the body, decompressed: events one after the other, a JSON array of them, or NDJSON. It is
+   * Reads the body, decompressed: events one after the other, an array of them, or NDJSON. It is
    * freed when it was packed.
    */
   read(): Promise<Uint8Array>;

@@ -49,7 +49,7 @@ const FORMS = "send JSON objects, one after the other or in an array";
 const notJson = (text: string, body: string): string =>
   `the body is not JSON: ${whyNotJson(text, body.length > text.length ? 3 : 0, true)}; ${FORMS}`;
 
-/** Objects one after the other; null: the text is something else. Tries every place where one may end. */
+/** Objects one after the other; null: it is something else. Each may end at any brace. */
 function sequence(text: string): unknown[] | null {
   const rest = text.replace(/^[ \t\n\r]+/, "");
   if (rest === "") return [];
