@@ -50,9 +50,7 @@ export class JsonScanner {
   compact = 0;
   /** Of the last value: it has more levels of objects and arrays than it may have. */
   isDeep = false;
-  /**
-   * Of the last value: `JSON.parse` and `JSON.stringify` change no number, and no key or its place.
-   */
+  /** Of the last value: `JSON.parse` changes no number, and no key or its place. */
   isKept = true;
   #hasEscape = false;
 
