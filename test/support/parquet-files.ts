@@ -53,9 +53,9 @@ function plain(name: string, value: unknown): unknown {
 }
 
 /** The rows of an object, as hyparquet reads them. */
-export function rowsIn(file: Uint8Array): Promise<Record<string, unknown>[]> {
+export function rowsIn(file: Uint8Array, parsers: MetadataOptions["parsers"] = {}): Promise<Record<string, unknown>[]> {
   const compressors = { GZIP: (packed: Uint8Array) => new Uint8Array(gunzipSync(packed)) };
-  return parquetReadObjects({ file: file.slice().buffer as ArrayBuffer, compressors });
+  return parquetReadObjects({ file: file.slice().buffer as ArrayBuffer, compressors, parsers });
 }
 
 /**

@@ -14,6 +14,7 @@ const NEXT = {
   colon: /:/y,
   "after {": /[,}]/y,
   "after [": /[,\]]/y,
+  object: /\{/y,
   end: /(?!)/y,
 } as const;
 
@@ -21,9 +22,10 @@ const NEXT = {
  * Why a text is not JSON, without any of it: it may hold a secret.
  * @param text that `JSON.parse` refuses.
  * @param mark bytes before the text that are not in it, as those of a byte order mark.
+ * @param areMany objects may follow an object.
  */
-export function whyNotJson(text: string, mark = 0): string {
-  const at = jsonFaultAt(text);
+export function whyNotJson(text: string, mark = 0, areMany = false): string {
+  const at = jsonFaultAt(text, areMany);
   const before = text.slice(0, at);
   const column = [...before.slice(before.lastIndexOf("\n") + 1)].length + 1;
   const place = `line ${before.split("\n").length}, column ${column} (byte ${mark + utf8Length(before)})`;
@@ -37,7 +39,7 @@ export function whyNotJson(text: string, mark = 0): string {
  * @returns the position, from 0 in UTF-16 code units, of the first token that is not allowed there;
  *   the text's length if the text ends too early.
  */
-export function jsonFaultAt(text: string): number {
+export function jsonFaultAt(text: string, areMany = false): number {
   const open: ("{" | "[")[] = [];
   let next: keyof typeof NEXT = "value";
   for (let at = 0; ; ) {
@@ -54,7 +56,8 @@ export function jsonFaultAt(text: string): number {
     else if (token === '"' && next.startsWith("name")) next = "colon";
     else {
       if (token === "}" || token === "]") open.pop();
-      next = open.length === 0 ? "end" : `after ${open.at(-1) as "{" | "["}`;
+      if (open.length === 0) next = areMany && token === "}" ? "object" : "end";
+      else next = `after ${open.at(-1) as "{" | "["}`;
     }
   }
 }

@@ -1,9 +1,9 @@
 import { TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
-import { recordLine } from "../record/encode.ts";
-import type { FieldName, TraceRecord } from "../record/fields.ts";
+import { jsonText } from "../record/encode.ts";
+import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import type { Source } from "../record/source.ts";
-import { truncate } from "../record/truncate.ts";
+import { type Texts, truncate } from "../record/truncate.ts";
 import type { MacKey } from "./mac.ts";
 import { decodeEnvelope, decodeMessage, isNewer, type Message, type Part } from "./message.ts";
 import type { Delivery } from "./retries.ts";
@@ -121,14 +121,21 @@ export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
   return { index, whole, shipped: truncated(whole) };
 }
 
+/** The texts that are truncated, next to each other. */
+const EXCEPTIONS = FIELD_NAMES.indexOf("Exceptions");
+const LOGS = FIELD_NAMES.indexOf("Logs");
+
 /**
  * As it is shipped. JSON is never shorter than the text in it, so most records need not be parsed.
  */
 function truncated(record: RecordLine): RecordLine {
   if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
-  const whole = JSON.parse(record.line) as TraceRecord;
+  const whole = JSON.parse(`{${record.run(EXCEPTIONS, LOGS)}}`) as Texts;
   const cut = truncate(whole);
-  return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source, record.extra) ?? record);
+  if (cut === whole) return record;
+  // All else keeps its text, digits included.
+  const line = `{${record.run(0, EXCEPTIONS - 1)},${jsonText(cut).slice(1, -1)},${record.run(LOGS + 1, FIELD_NAMES.length - 1)}}`;
+  return RecordLine.read(line, record.Source, record.extra) ?? record;
 }
 
 /**

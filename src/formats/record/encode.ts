@@ -24,6 +24,14 @@ export function recordLine(record: TraceRecord): string {
   return jsonText(record);
 }
 
+/** The same, with this canonical text of its `Event` (exact.ts). */
+export function recordLineWith(eventText: string, record: TraceRecord): string {
+  const line = recordLine({ ...record, Event: {} });
+  // In the fields before it, each quote has a backslash.
+  const at = line.indexOf('"Event":{}') + '"Event":'.length;
+  return line.slice(0, at) + eventText + line.slice(at + 2);
+}
+
 function wellFormed(_key: string, value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {

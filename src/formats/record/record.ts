@@ -263,7 +263,7 @@ export class Reader {
       const parts = Array.isArray(message) ? message : message === undefined || message === null ? [] : [message];
       return {
         Level: this.text(log[key.level], `${pointer}/${i}/${key.level}`),
-        Message: parts.map(messageText),
+        Message: parts.map((part) => messageText(part)),
         TimestampMs: this.time(log[key.time], `${pointer}/${i}/${key.time}`),
       };
     });
@@ -296,11 +296,11 @@ export class Reader {
  * A logged argument as text: a string as it is, anything else as JSON, or `String()` if JSON has no
  * form for it.
  */
-function messageText(value: unknown): string {
+export function messageText(value: unknown, write = jsonText): string {
   if (typeof value === "string") return value;
   try {
     const isJson = typeof value === "object" || typeof value === "number" || typeof value === "boolean";
-    return isJson ? jsonText(value) : String(value);
+    return isJson ? write(value) : String(value);
   } catch {
     // Cyclic, too deep for the stack, or a stub of another process: only its type can be read
     // safely.

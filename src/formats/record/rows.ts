@@ -1,5 +1,6 @@
 import { EVENT_MAX_DEPTH, FIELDS_MAX_UNITS } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
+import { canonicalText } from "./exact.ts";
 import { INVOCATION_FIELDS, isTakenField, type LogError, type RowField } from "./fields.ts";
 import type { RecordLine } from "./line.ts";
 import { isDeeperThan, isObject } from "./record.ts";
@@ -149,7 +150,7 @@ function fieldsOf(message: readonly string[]): string | null {
   try {
     const value: unknown = JSON.parse(text);
     if (!isObject(value) || Object.keys(value).length === 0 || isDeeperThan(value, EVENT_MAX_DEPTH)) return null;
-    if (ESCAPED_SURROGATE.test(text) && hasHalves(value)) return jsonText(value);
+    if (ESCAPED_SURROGATE.test(text) && hasHalves(value)) return canonicalText(text);
     // Within a text, JSON escapes them.
     return text.replaceAll(/[\n\r]+/g, "");
   } catch {

@@ -1,6 +1,9 @@
 import { TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
 import type { ExceptionEntry, LogEntry, TraceRecord } from "./fields.ts";
 
+/** What of a record has texts that are truncated. */
+export type Texts = Pick<TraceRecord, "Exceptions" | "Logs">;
+
 /** Ends a truncated exception message. Readers search for these two texts. */
 export const EXCEPTION_MARKER = "<<<Logship: exception messages truncated>>>";
 /** Ends a truncated log text, or replaces a whole log. */
@@ -17,7 +20,7 @@ export const LOG_MARKER = "<<<Logship: messages truncated>>>";
  * @param limit in code points; a parameter only for tests.
  * @returns the record itself if it fits; otherwise a copy that shares what is unchanged.
  */
-export function truncate(record: TraceRecord, limit: number = TEXT_MAX_CHARACTERS): TraceRecord {
+export function truncate<T extends Texts>(record: T, limit: number = TEXT_MAX_CHARACTERS): T {
   if (utf16Units(record) <= limit) return record;
   const budget = new Budget(limit);
   for (const { name } of record.Exceptions) budget.spend(name);
@@ -89,7 +92,7 @@ class Budget {
 }
 
 /** An upper bound of the code points, without reading the texts. */
-function utf16Units({ Exceptions, Logs }: TraceRecord): number {
+function utf16Units({ Exceptions, Logs }: Texts): number {
   let units = 0;
   for (const { name, message } of Exceptions) units += name.length + message.length;
   for (const { Message } of Logs) for (const text of Message) units += text.length;

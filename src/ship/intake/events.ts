@@ -11,9 +11,9 @@ import {
   RECORD_MAX_BYTES,
   RECORDS_MAX_UNITS,
 } from "../../base/limits.ts";
-import { recordLine } from "../../formats/record/encode.ts";
+import { recordLine, recordLineWith } from "../../formats/record/encode.ts";
+import { type ParsedEvent, parseEvent } from "../../formats/record/exact.ts";
 import { type Entry, entryOf, extrasOf } from "../../formats/record/extras.ts";
-import type { TraceRecord } from "../../formats/record/fields.ts";
 import {
   type Findings,
   isDeeperThan,
@@ -46,7 +46,7 @@ export type Events = ({ ok: true } & AcceptedEvents) | RefusedEvents;
  * An event and its JSON pointer in the body: its value; or how to parse it, if it is known to be no
  * larger than an event may be; or what is wrong with it, seen before it was parsed.
  */
-export type Located = { pointer: string } & ({ value: unknown } | { parse: () => unknown } | { fault: string });
+export type Located = { pointer: string } & ({ value: unknown } | { parse: () => ParsedEvent } | { fault: string });
 
 export type FoundEvents =
   | {
@@ -65,6 +65,8 @@ export type FoundEvents =
 interface Place {
   from: number;
   to: number;
+  /** `JSON.parse` changes nothing of it. */
+  isKept: boolean;
   fault: Refusal | null;
 }
 
@@ -74,8 +76,11 @@ interface Refusal {
   inside?: string;
 }
 
+const NOT_JSON = { ok: false, kind: "not_json" } as const;
+const TOO_MANY = { ok: false, kind: "too_many" } as const;
 const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
 const TOO_LARGE_AS_RECORD = `larger than ${RECORD_MAX_BYTES} bytes as a record`;
+const NO_LINE: Refusal = { message: "this line is not JSON" };
 const NO_OBJECT: Refusal = { message: "an event is a JSON object" };
 const TOO_DEEP: Refusal = { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" };
 const OPENING_BRACE = 0x7b;
@@ -85,51 +90,62 @@ const NEWLINE = 0x0a;
 const BOUNDED = { key: encodeUtf8('"Event"'), levels: EVENT_MAX_NESTING };
 
 /**
- * Finds the events of a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are
- * skipped, so a pointer counts events, not lines. A small body can hold millions of events, and
- * `JSON.parse` takes up to fifty times the size of its text: so all of it is read through first,
- * and what is too much is refused before any of it is parsed; the rest is parsed one event at a
- * time.
+ * Finds the events of a body: one event, events one after the other, an array of events, or NDJSON.
+ * Blank lines of NDJSON are skipped, so a pointer counts events, not lines. A small body can hold
+ * millions of events, and `JSON.parse` takes up to fifty times the size of its text: so all of it
+ * is read through first, and what is too much is refused before any of it is parsed; the rest is
+ * parsed one event at a time.
  * @param bytes valid UTF-8. They are read again when an event is parsed.
  */
 export function findEvents(bytes: Uint8Array, ndjson: boolean): FoundEvents {
   const from = markLength(bytes);
-  if (ndjson) return linesOf(bytes, from);
+  return ndjson ? linesOf(bytes, from) : valuesOf(bytes, from);
+}
+
+/** One event, events one after the other, or an array of them. */
+function valuesOf(bytes: Uint8Array, from: number): FoundEvents {
   const scanner = new JsonScanner(bytes, from, bytes.length, BOUNDED);
-  if (!scanner.passes("[")) {
-    const place = wholeText(bytes, from, bytes.length);
-    return place === null ? { ok: false, kind: "not_json" } : found(bytes, [place], true);
-  }
+  const isList = scanner.passes("[");
   const places: Place[] = [];
   let count = 0;
-  if (!scanner.passes("]")) {
-    do {
-      scanner.isAtEnd();
-      const start = scanner.at;
-      if (!scanner.value()) return { ok: false, kind: "not_json" };
-      count += 1;
-      if (count <= EVENTS_MAX_COUNT)
-        places.push({ from: start, to: scanner.at, fault: refusalInList(bytes, start, scanner) });
-    } while (scanner.passes(","));
-    if (!scanner.passes("]")) return { ok: false, kind: "not_json" };
+  let isMore = !isList || !scanner.passes("]");
+  while (isMore) {
+    scanner.isAtEnd();
+    const start = scanner.at;
+    if (!scanner.value()) return NOT_JSON;
+    count += 1;
+    if (count <= EVENTS_MAX_COUNT) places.push(placeOf(scanner, start, refusalInList(bytes, start, scanner)));
+    // Without an array around them, only objects can be told apart.
+    isMore = isList
+      ? scanner.passes(",")
+      : bytes[start] === OPENING_BRACE && !scanner.isAtEnd() && bytes[scanner.at] === OPENING_BRACE;
   }
-  if (!scanner.isAtEnd()) return { ok: false, kind: "not_json" };
-  return count > EVENTS_MAX_COUNT ? { ok: false, kind: "too_many" } : found(bytes, places);
+  if ((isList && count > 0 && !scanner.passes("]")) || !scanner.isAtEnd()) return NOT_JSON;
+  if (count > EVENTS_MAX_COUNT) return TOO_MANY;
+  const [only] = places;
+  if (isList || count > 1 || only === undefined) return found(bytes, places);
+  return found(bytes, [sized(only)], true);
 }
 
 function linesOf(bytes: Uint8Array, from: number): FoundEvents {
   const places: Place[] = [];
-  for (let at = from; at < bytes.length; ) {
+  for (let at = from; at < bytes.length && places.length <= EVENTS_MAX_COUNT; ) {
     const newline = bytes.indexOf(NEWLINE, at);
     const end = newline === -1 ? bytes.length : newline;
     const line = trimmed(bytes, at, end);
     at = end + 1;
     if (line.from === line.to) continue;
-    if (places.length === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
-    const place = wholeText(bytes, line.from, line.to);
-    places.push(place ?? { ...line, fault: { message: "this line is not JSON" } });
+    places.push(wholeText(bytes, line.from, line.to) ?? { ...line, isKept: true, fault: NO_LINE });
   }
-  return found(bytes, places);
+  const lines = places.length > EVENTS_MAX_COUNT ? TOO_MANY : found(bytes, places);
+  const [first, second] = places.filter(({ fault }) => fault === NO_LINE);
+  if (first === undefined) return lines;
+  // An event may have several lines, and a line several events.
+  const values = valuesOf(bytes, from);
+  if (values.ok || values.kind === "too_many") return values;
+  // Of an event that is indented, the first line is a brace. Its other lines are not named.
+  const isBrace = bytes[first.from] === OPENING_BRACE && first.to - first.from === 1;
+  return isBrace && second !== undefined ? NOT_JSON : lines;
 }
 
 /** The one value of a text; null: it is not JSON. White space in it counts for its size. */
@@ -138,10 +154,18 @@ function wholeText(bytes: Uint8Array, from: number, to: number): Place | null {
   scanner.isAtEnd();
   const start = scanner.at;
   if (!scanner.value()) return null;
-  const end = scanner.at;
-  if (!scanner.isAtEnd()) return null;
-  const fault = end - start > EVENT_MAX_BYTES ? { message: TOO_LARGE } : refusalOfDepth(scanner);
-  return { from: start, to: end, fault };
+  const place = placeOf(scanner, start, refusalOfDepth(scanner));
+  return scanner.isAtEnd() ? sized(place) : null;
+}
+
+/** Of the value that the scanner has just passed. */
+function placeOf(scanner: JsonScanner, from: number, fault: Refusal | null): Place {
+  return { from, to: scanner.at, isKept: scanner.isKept, fault };
+}
+
+/** Judged by its size with its white space. */
+function sized(place: Place): Place {
+  return place.to - place.from > EVENT_MAX_BYTES ? { ...place, fault: { message: TOO_LARGE } } : place;
 }
 
 /** White space between the parts of an element does not count for its size. */
@@ -165,10 +189,10 @@ function refusalOf(value: unknown): Refusal | null {
 /** @param isOne the body itself is the event. */
 function found(bytes: Uint8Array, places: readonly Place[], isOne = false): FoundEvents {
   function* events(): Generator<Located> {
-    for (const [i, { from, to, fault }] of places.entries()) {
+    for (const [i, { from, to, isKept, fault }] of places.entries()) {
       const pointer = isOne ? "" : `/${i}`;
       if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
-      else yield { pointer, parse: () => JSON.parse(decoder.decode(bytes.subarray(from, to))) };
+      else yield { pointer, parse: () => parseEvent(decoder.decode(bytes.subarray(from, to)), isKept) };
     }
   }
   const sizes = places.map(({ from, to }) => to - from);
@@ -236,7 +260,7 @@ function mapEvent(event: Located, context: MappingContext, findings: Findings): 
     return null;
   }
   const isSized = "parse" in event;
-  const value = isSized ? event.parse() : event.value;
+  const { value, eventText }: ParsedEvent = isSized ? event.parse() : event;
   const refusal = (isSized ? null : refusalOf(value)) ?? refusalOfEntries(value);
   if (refusal !== null) {
     faults.push({ pointer: pointer + (refusal.inside ?? ""), message: refusal.message });
@@ -244,7 +268,8 @@ function mapEvent(event: Located, context: MappingContext, findings: Findings): 
   }
   const record = toRecord(value, context, pointer, findings);
   if (record === null) return null;
-  const line = lineOf(record, faults, pointer, isSized ? null : value);
+  const write = () => (eventText === undefined ? recordLine(record) : recordLineWith(eventText, record));
+  const line = lineOf(write, faults, pointer, isSized ? null : value);
   if (line === null) return null;
   return { entry: entryOf(line, extrasOf(value, context, pointer, findings)), day: utcDay(record.EventTimestampMs) };
 }
@@ -279,9 +304,9 @@ function entriesOf(value: unknown): number {
  * it was sent.
  * @param unsized the event, if its size as it was sent is unknown: it is measured as compact JSON.
  */
-function lineOf(record: TraceRecord, faults: Fault[], pointer: string, unsized: unknown): string | null {
+function lineOf(write: () => string, faults: Fault[], pointer: string, unsized: unknown): string | null {
   try {
-    const line = recordLine(record);
+    const line = write();
     if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
     const small = unsized === null || !isLongerThan(JSON.stringify(unsized), EVENT_MAX_BYTES);
     if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;

@@ -18,8 +18,8 @@ export interface TakeRequest {
   /** What the body takes at most, in bytes. */
   room: number;
   /**
-   * Reads the body, decompressed: one event, a JSON array of events, or NDJSON. It is freed when it
-   * was packed.
+   * Reads the body, decompressed: events one after the other, an array of them, or NDJSON. It is
+   * freed when it was packed.
    */
   read(): Promise<Uint8Array>;
   ndjson: boolean;
@@ -130,7 +130,8 @@ function foundIn(bytes: Uint8Array, ndjson: boolean): Found | Refused {
 /** Says where, of a body that is small enough to be searched beside everything else. */
 function notJson(bytes: Uint8Array): string {
   const text = bytes.length <= API_BODY_MAX_BYTES ? decodeUtf8(bytes) : null;
-  return `the body is not JSON${text?.ok === true ? `: ${whyNotJson(text.value, markLength(bytes))}` : ""}`;
+  const why = text?.ok === true ? `: ${whyNotJson(text.value, markLength(bytes), true)}` : "";
+  return `the body is not JSON${why}; send JSON objects, one after the other or in an array`;
 }
 
 type PackedEvents =

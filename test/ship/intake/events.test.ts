@@ -11,6 +11,7 @@ const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false
 const at = (pointer: string, value: unknown) => ({ pointer, value });
 
 describe("the events of a body", () => {
+  const abc = (...values: unknown[]) => values.map((a, i) => at(`/${i}`, { a }));
   const bodies: [what: string, ndjson: boolean, text: string, events: { pointer: string; value: unknown }[]][] = [
     ["one event", false, '{"event":null}', [at("", { event: null })]],
     ["an array", false, '[{"a":1},{"a":2}]', [at("/0", { a: 1 }), at("/1", { a: 2 })]],
@@ -23,12 +24,57 @@ describe("the events of a body", () => {
       [at("/0", { a: 1 }), at("/1", { a: 2 })],
     ],
     ["a line that is an array, which is no event", true, '[{"a":1}]', [at("/0", [{ a: 1 }])]],
+    ["objects one after the other", false, '{"a":1}{"a":2}\r\n {"a":3}\n', abc(1, 2, 3)],
+    ["lines that are not called so", false, '{"a":1}\n\n{"a":2}\n', abc(1, 2)],
+    ["indented objects", false, '{\n  "a": 1\n}\n{\n  "a": [\n    {}\n  ]\n}\n', abc(1, [{}])],
+    ["indented objects that are called lines", true, '\n{\n  "a": 1\n}\n{\n  "a": [\n    {}\n  ]\n}\n', abc(1, [{}])],
+    ["an indented array that is called lines", true, '[\n  {"a":1},\n  {\n"a":2}\n]\n', abc(1, 2)],
+    ["lines, of which one has two and one a part", true, '{"a":1}\n{"a":2} {"a":3}\n{"a":\n4}', abc(1, 2, 3, 4)],
     ["only blank lines", true, "\n\r\n  \n", []],
     ["a line separator of Unicode inside a text", true, '{"a":"x\u2028y"}', [at("/0", { a: "x\u2028y" })]],
   ];
 
   it.each(bodies)("are found in %s", (_what, ndjson, text, events) => {
     expect(parsedFrom(text, ndjson)).toEqual({ ok: true, events });
+  });
+});
+
+describe("a body in which events cannot be told apart", () => {
+  it.each([
+    ["an object and something else", '{"a":1} 5'],
+    ["something else and an object", '5 {"a":1}'],
+    ["an array and an object", '[{"a":1}]{"a":2}'],
+    ["an object and an array", '{"a":1}[{"a":2}]'],
+    ["a comma between objects", '{"a":1},{"a":2}'],
+    ["a byte order mark between objects", '{"a":1}\ufeff{"a":2}'],
+    ["an object that breaks off", '{"a":1}{"a":2'],
+  ])("is no JSON: %s", (_what, text) => {
+    expect(parsedFrom(text, false)).toEqual({ ok: false, kind: "not_json" });
+  });
+
+  const NO_LINE = { fault: "this line is not JSON" };
+
+  it.each([
+    ["one is not JSON", '{"a":1}\nx\n{"a":2}', [at("/0", { a: 1 }), { pointer: "/1", ...NO_LINE }, at("/2", { a: 2 })]],
+    ["one is a brace", '{\n{"a":2}', [{ pointer: "/0", ...NO_LINE }, at("/1", { a: 2 })]],
+    [
+      "none is JSON",
+      "x\n{",
+      [
+        { pointer: "/0", ...NO_LINE },
+        { pointer: "/1", ...NO_LINE },
+      ],
+    ],
+  ])("is judged line by line, if it is called lines and not indented: %s", (_what, text, events) => {
+    expect(parsedFrom(text, true)).toEqual({ ok: true, events });
+  });
+
+  it.each([
+    ["breaks off", '{\n  "a": 1\n}\n{\n  "a": 2,\n'],
+    ["has a fault", '{\n  "a": nil\n}\n'],
+    ["has a fault after a line that is an event", '{"a":1}\n{\n  "a": nil\n}\n'],
+  ])("is refused once if it is indented and %s", (_what, text) => {
+    expect(parsedFrom(text, true)).toEqual({ ok: false, kind: "not_json" });
   });
 });
 
@@ -40,6 +86,9 @@ describe("a body of far too many events", () => {
     ["lines, with blank ones between", many("{}\n\n \r\n"), true],
     ["lines of which the last is not JSON", `${many("{}\n")}bad`, true],
     ["an array", `[${many("{},")}{}]`, false],
+    ["objects with nothing between", many("{}"), false],
+    ["objects with nothing between that are called lines", many("{}"), true],
+    ["indented objects that are called lines", many("{\n}\n"), true],
     ["an array of nothing", `[${many("0,")}0]`, false],
   ])("is counted before anything is made of them: %s", (_what, text, ndjson) => {
     expect(parsedFrom(text, ndjson)).toEqual({ ok: false, kind: "too_many" });
@@ -48,6 +97,7 @@ describe("a body of far too many events", () => {
   it("is read as long as there are not", () => {
     expect(parsedFrom("{}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
     expect(parsedFrom(`[${Array(EVENTS_MAX_COUNT).fill("{}")}]`, false).ok).toBe(true);
+    expect(parsedFrom("{\n}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
   });
 
   it("is not read to its end, though none of its lines is JSON", () => {

@@ -17,6 +17,6 @@ export function parsedFrom(text: string, ndjson: boolean): Parsed {
   const found = foundIn(text, ndjson);
   if (!found.ok) return found;
   const parsed = (event: Located): Located =>
-    "parse" in event ? { pointer: event.pointer, value: event.parse() } : event;
+    "parse" in event ? { pointer: event.pointer, value: event.parse().value } : event;
   return { ok: true, events: found.events.map(parsed) };
 }

@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { jsonText } from "../../../src/formats/record/encode.ts";
 import { JsonScanner, trimmed } from "../../../src/ship/intake/json-scan.ts";
+import { anyJson, canonical } from "../../formats/record/canonical.ts";
 
 /** What `JSON.parse` makes of a text; undefined: it refuses it. */
 function parsed(text: string): unknown {
@@ -116,6 +118,45 @@ describe("a scan of JSON", () => {
       { numRuns: 2_000 },
     );
     expect(Math.min(seen.deep, seen.flat)).toBeGreaterThan(200);
+  });
+
+  it("says whether JSON.parse and JSON.stringify keep a value", () => {
+    const seen = { kept: 0, changed: 0 };
+    fc.assert(
+      fc.property(anyJson, (text) => {
+        const isKept = jsonText(JSON.parse(text)) === canonical(text);
+        seen[isKept ? "kept" : "changed"] += 1;
+        // What JSON.stringify would write again may be doubted: that costs time alone.
+        if (!isKept) expect([text, scanned(text)?.isKept]).toEqual([text, false]);
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(Math.min(seen.kept, seen.changed)).toBeGreaterThan(500);
+  });
+
+  it("doubts no key or number as programs write them", () => {
+    const number = fc.oneof(
+      fc.double({ noDefaultInfinity: true, noNaN: true }),
+      fc.maxSafeInteger(),
+      fc.float({ noNaN: true }),
+    );
+    const written = fc.oneof(
+      number,
+      fc.constantFrom(0, 200, 1_795_176_000_000, 1_795_176_000_000_123, 19.9, 0.05, 1e-9),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(fc.stringMatching(/^[A-Za-z_][\w.-]*$/), fc.array(written)), (value) => {
+        expect(scanned(JSON.stringify(value, null, "\t"))?.isKept).toBe(true);
+      }),
+    );
+  });
+
+  it("doubts a value by itself alone, not by one before it", () => {
+    const bytes = encodeUtf8('[1.0,{"a":1},{"1":1},{"a":"\\\\"},{"\\n":1}]');
+    const scanner = new JsonScanner(bytes, 0, bytes.length, { key: encodeUtf8('"Event"'), levels: 9 });
+    const kept: boolean[] = [];
+    for (let open = scanner.passes("["); open; open = scanner.passes(",")) kept.push(scanner.value() && scanner.isKept);
+    expect(kept).toEqual([false, true, false, true, false]);
   });
 
   it("bounds the levels below one key of an object, and no others", () => {

@@ -1,7 +1,7 @@
 /** Intake parses event by event. Its answers are those of parsing a body as a whole. */
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { encodeUtf8, parsedJson } from "../../../src/base/bytes.ts";
 import type { Fault } from "../../../src/base/errors.ts";
 import { EVENT_MAX_BYTES } from "../../../src/base/limits.ts";
 import { Memory } from "../../../src/base/memory.ts";
@@ -45,8 +45,23 @@ async function answerTo(body: string | Uint8Array, ndjson: boolean): Promise<Ans
   return { status: 202, lines, unknownKeys: taken.unknownKeys };
 }
 
+const FORMS = "send JSON objects, one after the other or in an array";
 const notJson = (text: string, body: string): string =>
-  `the body is not JSON: ${whyNotJson(text, body.length > text.length ? 3 : 0)}`;
+  `the body is not JSON: ${whyNotJson(text, body.length > text.length ? 3 : 0, true)}; ${FORMS}`;
+
+/** Objects one after the other; null: it is something else. Each may end at any brace. */
+function sequence(text: string): unknown[] | null {
+  const rest = text.replace(/^[ \t\n\r]+/, "");
+  if (rest === "") return [];
+  if (!rest.startsWith("{")) return null;
+  for (let end = rest.indexOf("}"); end !== -1; end = rest.indexOf("}", end + 1)) {
+    const first = parsedJson(rest.slice(0, end + 1));
+    if (first === undefined) continue;
+    const others = sequence(rest.slice(end + 1));
+    return others && [first, ...others];
+  }
+  return null;
+}
 
 /** The same by parsing all at once. */
 function slowAnswerTo(body: string, ndjson: boolean): Answer {
@@ -58,13 +73,16 @@ function slowAnswerTo(body: string, ndjson: boolean): Answer {
       return { fault: "this line is not JSON" };
     }
   };
-  const whole = ndjson
-    ? text
-        .split("\n")
-        .map((line) => line.trim())
-        .filter((line) => line !== "")
-        .map(read)
-    : read(text);
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const faulty = lines.filter((line) => "fault" in read(line));
+  const many = sequence(text)?.map((value) => ({ value })) ?? [];
+  const asValues = many.length > 1 ? many : read(text);
+  const isByLine = ndjson && (faulty.length === 0 || "fault" in asValues);
+  const isIndented = faulty.length > 1 && faulty[0] === "{";
+  const whole = isByLine && !isIndented ? lines.map(read) : asValues;
   if ("fault" in whole) return { status: 400, faults: [{ pointer: "", message: notJson(text, body) }] };
   const events: Located[] = Array.isArray(whole)
     ? whole.map((event, i) => ({ pointer: `/${i}`, ...event }))
@@ -89,6 +107,7 @@ const field = fc.tuple(
 );
 const time = fc.nat({ max: 35 }).map((day) => [`"EventTimestampMs"`, `${NOON + day * 86_400_000}`].join(":"));
 const event = fc.oneof(
+  { weight: 1, arbitrary: time.map((when) => `{\n  ${when},\n  "Logs": [\n    {}\n  ]\n}`) },
   { weight: 3, arbitrary: fc.tuple(time, text).map(([when, outcome]) => `{${when},"Outcome":${outcome}}`) },
   {
     weight: 2,
@@ -105,24 +124,26 @@ describe("a body", () => {
   it("has the answer that parsing it as a whole would give, and the same records", async () => {
     const answers = { taken: 0, faults: 0, none: 0 };
     const body = fc.record({
+      isNdjson: fc.boolean(),
       events: fc.array(event, { maxLength: 5 }),
-      form: fc.constantFrom("list", "list", "lines", "lines", "one"),
+      form: fc.constantFrom("list", "list", "lines", "lines", "one", "sequence", "sequence"),
       junk,
       around,
       cut: fc.option(fc.nat(), { freq: 12 }),
     });
     await fc.assert(
-      fc.asyncProperty(body, async ({ events, form, junk: put, around: [before, after], cut }) => {
+      fc.asyncProperty(body, async ({ isNdjson, events, form, junk: put, around: [before, after], cut }) => {
         const inner =
           form === "list"
             ? `[${events.join(`,${put}`)}]`
-            : form === "lines"
-              ? events.join(`${put}\n`)
+            : form === "lines" || form === "sequence"
+              ? events.join(form === "lines" ? `${put}\n` : put)
               : (events[0] ?? "") + put;
         const whole = (before + inner + after).toWellFormed();
         const sent = cut === null ? whole : whole.slice(0, cut % (whole.length + 1)).toWellFormed();
-        const answer = await answerTo(sent, form === "lines");
-        expect([sent, answer]).toEqual([sent, slowAnswerTo(sent, form === "lines")]);
+        const ndjson = form === "sequence" ? isNdjson : form === "lines";
+        const answer = await answerTo(sent, ndjson);
+        expect([sent, answer]).toEqual([sent, slowAnswerTo(sent, ndjson)]);
         const isNone = answer.faults?.[0]?.message.startsWith("the body is not JSON") === true;
         answers[answer.status === 202 ? "taken" : isNone ? "none" : "faults"] += 1;
       }),
@@ -195,9 +216,9 @@ describe("a body of millions of values", () => {
 
   it.each([
     ["an array of too many events", `[${"{},".repeat(1_500_000)}{}]`, 413, "at most 20000 events a request"],
-    ["one that is not JSON at its very end", `[${"{},".repeat(1_500_000)}{}`, 400, "the body is not JSON"],
+    ["one that is not JSON at its very end", `[${"{},".repeat(1_500_000)}{}`, 400, `the body is not JSON; ${FORMS}`],
     ["one event", `{"Event":{"a":[${"{},".repeat(1_500_000)}{}]}}`, 400, `larger than ${EVENT_MAX_BYTES} bytes`],
-    ["levels without an end", "[".repeat(4_000_000), 400, "the body is not JSON"],
+    ["levels without an end", "[".repeat(4_000_000), 400, `the body is not JSON; ${FORMS}`],
   ])("is refused before any is parsed: %s", async (_what, sent, status, message) => {
     const parse = vi.spyOn(JSON, "parse");
     expect(await answerTo(sent, false)).toEqual({ status, faults: [{ pointer: "", message }] });

@@ -160,15 +160,28 @@ describe("events that are taken", () => {
 
 describe("a request that is refused", () => {
   const JSON_FAULT = "the body is not JSON: ";
+  const FORMS = "send JSON objects, one after the other or in an array";
   const UNKNOWN = "neither a trace item nor a record: none of its keys is known";
   const bodies: [what: string, body: unknown, headers: Record<string, string>, message: string][] = [
-    ["nothing", "", {}, `${JSON_FAULT}it is empty`],
-    ["not JSON", "{", {}, `${JSON_FAULT}it ends too early, at line 1, column 2 (byte 1)`],
+    ["nothing", "", {}, `${JSON_FAULT}it is empty; ${FORMS}`],
+    ["not JSON", "{", {}, `${JSON_FAULT}it ends too early, at line 1, column 2 (byte 1); ${FORMS}`],
     [
-      "lines that do not say so",
-      '{"event":null}\n{"event":null}',
+      "an array and more",
+      '[{"event":null}]\n{"event":null}',
       {},
-      `${JSON_FAULT}line 2, column 1 (byte 15) has what JSON does not allow there`,
+      `${JSON_FAULT}line 2, column 1 (byte 17) has what JSON does not allow there; ${FORMS}`,
+    ],
+    [
+      "an indented event with a fault, once and not for each line",
+      '{\n  "event": null\n}\n{\n  "event": nil\n}\n',
+      NDJSON,
+      `${JSON_FAULT}line 5, column 12 (byte 33) has what JSON does not allow there; ${FORMS}`,
+    ],
+    [
+      "indented events that break off",
+      '{\n  "event": null\n}\n{\n  "event": null,',
+      NDJSON,
+      `${JSON_FAULT}it ends too early, at line 5, column 17 (byte 38); ${FORMS}`,
     ],
     ["no event", "5", {}, "an event is a JSON object"],
     ["an empty object", "{}", {}, UNKNOWN],

@@ -67,7 +67,7 @@ const EXAMPLE = {
 
 export const SEND_EVENTS = {
   summary: "Send events",
-  description: `One event, an array, or NDJSON, optionally gzipped: at most ${EVENTS_MAX_COUNT} events of ${EVENTS_MAX_DAYS} days in ${EVENTS_BODY_MAX_BYTES} bytes, ${EVENT_MAX_BYTES} bytes each, before compression. 202: all events are accepted. 400: none is. After any other answer some may be: repeat the request with the same \`Idempotency-Key\`. Unknown keys are dropped and named in \`messages\`, as are times that can only be in another unit than milliseconds.`,
+  description: `One event, events one after the other, an array, or NDJSON, optionally gzipped: at most ${EVENTS_MAX_COUNT} events of ${EVENTS_MAX_DAYS} days in ${EVENTS_BODY_MAX_BYTES} bytes, ${EVENT_MAX_BYTES} bytes each, before compression. 202: all events are accepted. 400: none is. After any other answer some may be: repeat the request with the same \`Idempotency-Key\`. Unknown keys are dropped and named in \`messages\`, as are times that can only be in another unit than milliseconds.`,
   headers: z.object({
     "Idempotency-Key": z
       .string()
