@@ -10,7 +10,7 @@ const LINK_MAX = 1_000;
 const ORIGIN_MAX = 270;
 
 /**
- * The origin of a request as the one of the dashboard: https, or http on this machine in local
+ * The origin of a form of the dashboard as where links lead: https, or http on this machine in local
  * development. null: anything else, such as the made-up hosts under which Workers call each other.
  */
 export function dashboardOrigin(url: string, allowLoopback: boolean): string | null {
