@@ -14,7 +14,7 @@ import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE
 export const azure = {
   schemes: ["azure"],
   terms: () => STORE_TERMS,
-  isSecret: (parameter) => parameter === SIGNATURE,
+  isShown: (parameter) => parameter !== SIGNATURE && SAS_PARAMETERS.includes(parameter),
   ...readings(readPlace, readSas),
   remark: (destination) => remarkOf((destination as AzureDestination).credentials),
   expiresMs: (destination) => (destination as AzureDestination).credentials.expiresMs,
