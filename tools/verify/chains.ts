@@ -48,8 +48,8 @@ export function chainsOf(links: readonly Link[]): Link[][] {
  * Manifests that do not stand in the folder that they are signed for: readers of that folder take
  * what they list for its own. The folders above the archive are unknown where it was downloaded,
  * and it may stand below others: so what is known of both has to be the same, all manifests of one
- * folder have to name one root, and those of a folder below it that folder. Beside one another there
- * may be two archives.
+ * folder have to name one root, and those of a folder below it that folder. Beside one another
+ * there may be two archives.
  * @param prefix where the archive is in its bucket; null: unknown.
  */
 export function placeFindings(chains: readonly (readonly Link[])[], prefix: string | null): Finding[] {

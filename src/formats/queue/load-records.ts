@@ -40,8 +40,8 @@ export type Loading =
   | { kind: "newer"; why: string };
 
 /**
- * Loads the records of a delivered message. It asks nobody: what it fails at, it fails at each time
- * that the same bytes come, so that they are unreadable, too.
+ * Loads the records of a delivered message. All that counts are its bytes: what fails with them,
+ * fails each time, so that they are unreadable, too.
  * @param keys of seals: what is sealed need not be parsed.
  * @throws never.
  */

@@ -29,9 +29,8 @@ export function unmaskText(sent: string, stored: string, of: SecretParts & { sto
   const isSamePath = code === MASK && path === known.path;
   // With another code it is another address.
   if (!isSamePath && code !== known.code) return sent;
-  return (
-    path + (isSamePath ? known.code : code) + mapMasked(query, (name, value, n) => secrets.get(`${n} ${name}`) ?? value)
-  );
+  const restored = mapMasked(query, (name, value, n) => secrets.get(`${n} ${name}`) ?? value);
+  return path + (isSamePath ? known.code : code) + restored;
 }
 
 /** Whether a secret in the text is masked. */
@@ -71,16 +70,14 @@ function mapMasked(query: string, map: MapValue): string {
 function mapParameters(query: string, map: MapValue): string {
   if (query === "") return "";
   const counts = new Map<string, number>();
-  const mapped = query
-    .slice(1)
-    .split("&")
-    .map((pair) => {
-      const end = /^[^=]*=(?==*[^=])/.exec(pair)?.[0].length ?? 0;
-      const name = decoded(pair.slice(0, Math.max(0, end - 1)));
-      const n = counts.get(name) ?? 0;
-      counts.set(name, n + 1);
-      return pair === "" ? "" : pair.slice(0, end) + map(name, pair.slice(end), n);
-    });
+  const pairs = query.slice(1).split("&");
+  const mapped = pairs.map((pair) => {
+    const [head = ""] = /^[^=]*=(?==*[^=])/.exec(pair) ?? [];
+    const name = decoded(head.slice(0, -1));
+    const n = counts.get(name) ?? 0;
+    counts.set(name, n + 1);
+    return pair === "" ? "" : head + map(name, pair.slice(head.length), n);
+  });
   return `?${mapped.join("&")}`;
 }
 

@@ -66,17 +66,21 @@ export class Shipper extends WorkerEntrypoint<Env> {
   }
 }
 
+/** More levels than `JSON.stringify` has stack for. A cycle has them, too. */
+const LEVELS_MAX = 10_000;
+
 const TOO_LARGE = `the events are not JSON, or are larger than ${EVENTS_BODY_MAX_BYTES} bytes of it`;
 
 /**
  * How many characters the JSON of a value has at least, without making any of it: what came by RPC
  * may be in itself many times, and its JSON be larger than any memory. Counts no further than what
- * is too large, as a cycle is.
+ * is too large.
  */
 function leastJsonSize(root: unknown): number {
   let size = 0;
   const open: Iterator<unknown>[] = [[root].values()];
   for (let last = open.at(-1); last !== undefined && size <= EVENTS_BODY_MAX_BYTES; last = open.at(-1)) {
+    if (open.length > LEVELS_MAX) return Number.POSITIVE_INFINITY;
     const { done, value }: IteratorResult<unknown> = last.next();
     if (done === true) open.pop();
     else if (typeof value === "string") size += value.length + '""'.length;

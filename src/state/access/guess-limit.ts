@@ -10,7 +10,7 @@ const LIMIT_MS = 1_000;
  * Where a request comes from, as Cloudflare says: an IPv4 address, or the first half of an IPv6
  * one, as each customer has at least such a network. null: unknown, or this machine, which only
  * local development says. Without `cf` it came from a Worker, by a service binding, whose headers
- * are its own: a brake by an address of its choice would keep out whoever has that.
+ * are its own: a brake by an address of its choice would keep out the user who has that.
  */
 export function addressOf({ headers, cf }: Pick<Request, "headers" | "cf">): string | null {
   const sent = cf === undefined ? "" : (headers.get("cf-connecting-ip") ?? "");

@@ -158,8 +158,8 @@ function requireHeld(c: AppContext, wanted: readonly Permission[], what: "grant"
 }
 
 /**
- * What a token that ends grants, ends with it. @param endMs of what it grants, in ms since the epoch;
- * null: never, as of members. @throws ApiError 403.
+ * What a token that ends grants, ends with it. @param endMs of what is granted, in ms since the
+ * epoch; null: never, as of members. @throws ApiError 403.
  */
 function requireEnd(c: AppContext, endMs: number | null): void {
   const { expiresMs = null } = c.var.caller;

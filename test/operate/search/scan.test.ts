@@ -1,4 +1,4 @@
-/** What is looked at of an object, whoever wrote it. */
+/** What is looked at of an object, even of one that a stranger wrote. */
 import { expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { compileQuery } from "../../../src/operate/search/query.ts";

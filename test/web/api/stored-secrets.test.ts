@@ -1,7 +1,7 @@
 /**
  * A stored secret stays with the address that it was stored for, whichever kind it is of, and
- * whatever asks for another one: the API, a form, a test, a replay. Made from the lists of kinds, so
- * that a new one is in it.
+ * whatever asks for another one: the API, a form, a test, a replay. Made from the lists of kinds,
+ * so that a new one is in it.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
@@ -126,7 +126,7 @@ describe.each(CONFS)("the secrets of a destination: $name", ({ conf, service }) 
     requests.length = 0;
   });
 
-  /** Each way to lead elsewhere: whoever it is sent to is somebody else. */
+  /** Each way to lead elsewhere, by host, port, path, bucket and account. */
   const moves = (text: string): string[] => {
     const [, scheme = "", authority = "", rest = ""] = /^([a-z0-9]+):\/\/([^/?]+)(.*)$/.exec(text) ?? [];
     return [

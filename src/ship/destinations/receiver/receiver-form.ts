@@ -15,8 +15,8 @@ import type { Receiver } from "./receiver.ts";
 export const PLAIN_HTTP = "tls";
 
 /**
- * Whether the value of a parameter is shown: it is one of the receiver's, and no secret. What a user
- * has made up may be one, whatever its name, and so is every header.
+ * Whether the value of a parameter is shown: it is one of the receiver's, and no secret. What a
+ * user has made up may be one, whatever its name, and so is every header.
  */
 export function isShownBy({ parameters = [], own = [], secret = [], harmless = [] }: Receiver, name: string): boolean {
   const known = [...(parameters === "any" ? harmless : parameters), ...own, PLAIN_HTTP];
@@ -89,15 +89,11 @@ export function path(words: Words = {}): FormField {
   return { name: "path", label: "Path", at: PATH, blamed: /^the path\b/, ...words };
 }
 
-/**
- * Host, path and parameters in one. @param hasCode the end of the path is a secret. @param harmless
- * parameters whose values are shown.
- */
-export function url({
-  hasCode = false,
-  harmless = [],
-  ...words
-}: Words & { hasCode?: boolean; harmless?: readonly string[] } = {}): FormField {
+/** `hasCode`: the end of the path is a secret. `harmless`: parameters that are shown. */
+type UrlWords = Words & { hasCode?: boolean; harmless?: readonly string[] };
+
+/** Host, path and parameters in one. */
+export function url({ hasCode = false, harmless = [], ...words }: UrlWords = {}): FormField {
   const { label = "URL", missing = "Enter the URL.", hint = URL_HINT, ...more } = words;
   const at = address({ isSecret: (name) => !harmless.includes(name), hasCode });
   return { name: "url", at, blamed: /^(?:the address|the path|a parameter)\b/, label, missing, hint, ...more };
