@@ -57,9 +57,7 @@ export const PUT_WEBHOOK = {
       .max(WEBHOOK_URL_MAX, `must have at most ${WEBHOOK_URL_MAX} characters`)
       .meta({ pattern: WEBHOOK_URL_PATTERN })
       .optional()
-      .describe(
-        "Where calls go: https, a public host. Required the first time; the masked form keeps the stored one. Another host, port or path gets another secret.",
-      ),
+      .describe("Where calls go: https, a public host. Required the first time; the masked form keeps the stored one."),
     enabled: z.boolean().optional().describe("Whether calls are made; true by default the first time."),
     rotate: z.boolean().optional().describe("Makes a new secret. For a day, calls are signed with the old one, too."),
   }),
