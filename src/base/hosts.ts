@@ -49,6 +49,15 @@ export function isLocalHost(hostname: string): boolean {
 }
 
 /**
+ * Whether a secret that was stored for one address may be used at the other: the one rule of all
+ * stored secrets, of destinations, alerts and the webhook. The path counts, as one host may serve
+ * many; parameters do not.
+ */
+export function keepsSecrets(a: URL, b: URL): boolean {
+  return a.origin === b.origin && a.pathname === b.pathname;
+}
+
+/**
  * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https and public hosts,
  * except for local hosts where loopback is allowed.
  * @param name what to call it in an error.

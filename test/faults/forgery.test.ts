@@ -146,6 +146,17 @@ describe("a message of a forged time", () => {
   });
 });
 
+/** An object of so many levels. */
+const nested = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`;
+const thrown = (more: string): string => `{"name":"Error","message":"x","TimestampMs":${NOON},"more":${more}}`;
+/** A log that is cut, so that its record is written anew. */
+const LONG = `{"Level":"log","Message":["${"x".repeat(20_000)}"],"TimestampMs":${NOON}}`;
+
+const withEvent = (event: string, logs?: string): string => {
+  const line = lineAt(NOON).replace(/"Event":\{.*\},"EventTimestampMs"/, `"Event":${event},"EventTimestampMs"`);
+  return logs === undefined ? line : line.replace(/"Logs":\[.*\],"Outcome"/, `"Logs":[${logs}],"Outcome"`);
+};
+
 describe("a message with a line that is no record", () => {
   const good = lineAt(NOON);
   it.for([
@@ -157,6 +168,12 @@ describe("a message with a line that is no record", () => {
     ["no object", '"a"'],
     ["a field twice", good.replace('{"CPUTimeMs":', '{"CPUTimeMs":1,"CPUTimeMs":')],
     ["logs without text", good.replace(/"Logs":\[.*\],"Outcome"/, '"Logs":[{"Message":[1]}],"Outcome"')],
+    ["an event one level too deep", withEvent(nested(101))],
+    ["an event of 20,000 levels, with logs to be cut", withEvent(nested(20_000), LONG)],
+    ["an event of 400,000 levels", withEvent(nested(400_000))],
+    ["a deep version", good.replace(/"ScriptVersion":\{[^}]*\}/, `"ScriptVersion":${nested(20_000)}`)],
+    ["a deep log", withEvent("{}", `{"Message":["x"],"more":${nested(20_000)}},${LONG}`)],
+    ["a deep exception", good.replace(/"Exceptions":\[.*?\],/, `"Exceptions":[${thrown(nested(20_000))}],`)],
   ] as const)("%s: it is set aside at its first delivery", async ([, line]) => {
     expect(line).not.toBe(good);
     const world = new World(NOON);
@@ -165,4 +182,17 @@ describe("a message with a line that is no record", () => {
     expect(await asideOf()).toMatchObject({ messages: 1, events: 2 });
     expect((await countsOf(job)).received).toBe(0);
   });
+});
+
+it.for([
+  ["as deep as intake takes", withEvent(nested(100), LONG)],
+  ["with a name of 3 MB", lineAt(NOON).replace(/"ScriptName":"[^"]*"/, `"ScriptName":"${"n".repeat(3_000_000)}"`)],
+  ["with an outcome of 3 MB", lineAt(NOON).replace(/"Outcome":"[^"]*"/, `"Outcome":"${"n".repeat(3_000_000)}"`)],
+  ["with a number beyond all", lineAt(NOON).replace(/"CPUTimeMs":\d+/, '"CPUTimeMs":1e999')],
+] as const)("a record of a bound function %s is taken", async ([, line]) => {
+  const world = new World(NOON);
+  const job = await world.createJob();
+  expect((await handle(world, [message([line], NOON)])).explicitAcks).toEqual(["0"]);
+  expect(await asideOf()).toMatchObject({ messages: 0 });
+  expect((await countsOf(job)).received).toBe(1);
 });

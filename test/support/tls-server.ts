@@ -12,8 +12,12 @@ const HANDSHAKE = 0x16;
 /**
  * Servers on 127.0.0.1 behind a certificate that nothing trusts. `silent` hangs up on plain http,
  * as Node does; `polite` answers it with 400 and words, as Go and nginx do.
+ * `verbose` has no certificate, and answers with two million bytes of headers.
  */
-export async function startTlsServer(): Promise<{ urls: { silent: string; polite: string }; close(): void }> {
+export async function startTlsServer(): Promise<{
+  urls: { silent: string; polite: string; verbose: string };
+  close(): void;
+}> {
   const secure = createHttps({ key: file("untrusted-key"), cert: file("untrusted") }, (_request, response) => {
     response.end("never read");
   });
@@ -35,10 +39,19 @@ export async function startTlsServer(): Promise<{ urls: { silent: string; polite
     });
   });
   const politePort = await listening(polite);
+  const verbose = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(`HTTP/1.1 200 OK\r\nX-A: ${"a".repeat(2_000_000)}\r\n\r\n`));
+  });
+  const verbosePort = await listening(verbose);
   return {
-    urls: { silent: `https://127.0.0.1:${securePort}`, polite: `https://127.0.0.1:${politePort}` },
+    urls: {
+      silent: `https://127.0.0.1:${securePort}`,
+      polite: `https://127.0.0.1:${politePort}`,
+      verbose: `http://127.0.0.1:${verbosePort}`,
+    },
     close: () => {
-      for (const server of [secure, plain, polite]) server.close();
+      for (const server of [secure, plain, polite, verbose]) server.close();
     },
   };
 }

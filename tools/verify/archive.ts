@@ -9,6 +9,8 @@ export interface Stored {
 }
 
 export interface Archive {
+  /** Where it is in its bucket, without slashes at its ends; null: unknown. */
+  readonly prefix: string | null;
   /** Every file, in any order; never all at once. */
   list(): AsyncIterable<Stored>;
   /** The bytes of a file, in pieces; null: there is none. */
@@ -28,6 +30,7 @@ export function folderArchive(folder: string): Archive {
     }
   }
   return {
+    prefix: null,
     list: () => below(""),
     read: async (path) => {
       if (path.split("/").includes("..")) return null;

@@ -45,19 +45,37 @@ export function chainsOf(links: readonly Link[]): Link[][] {
 }
 
 /**
- * Archives, or parts of them with their manifests, that were put below the root of another one:
- * readers of all its folders find their records there. Beside one another they are two archives.
+ * Manifests that do not stand in the folder that they are signed for: readers of that folder take
+ * what they list for its own. The folders above the archive are unknown where it was downloaded,
+ * and it may stand below others: so what is known of both has to be the same, all manifests of one
+ * folder have to name one root, and those of a folder below it that folder. Beside one another
+ * there may be two archives.
+ * @param prefix where the archive is in its bucket; null: unknown.
  */
-export function nestedFindings(chains: readonly (readonly Link[])[]): Finding[] {
+export function placeFindings(chains: readonly (readonly Link[])[], prefix: string | null): Finding[] {
   const firsts = chains.flatMap(([first]) => first ?? []);
-  return firsts.flatMap(({ base, job, root }) => {
+  const isHere = ({ base, root }: Link): boolean => {
+    const at = [prefix ?? "", base].filter((part) => part !== "").join("/");
+    return endsWith(at, root) || (prefix === null && endsWith(root, at));
+  };
+  const here = firsts.filter(isHere);
+  return firsts.flatMap((link) => {
+    const { base, job, root } = link;
     const isForeign = (above: Link): boolean =>
-      base !== above.base &&
-      base.startsWith(folder(above.base)) &&
-      root !== folder(above.root) + base.slice(folder(above.base).length);
-    if (!firsts.some(isForeign)) return [];
-    return [{ what: `${folder(base)}_logship/${job}`, why: "manifests of another place, with what they list" }];
+      (base === above.base || base.startsWith(folder(above.base))) &&
+      root !== [above.root, base.slice(folder(above.base).length)].filter((part) => part !== "").join("/");
+    if (here.includes(link) && !here.some(isForeign)) return [];
+    return [
+      {
+        what: `${folder(base)}_logship/${job}`,
+        why: `manifests of another place, ${root || "the bucket"}, with what they list`,
+      },
+    ];
   });
+}
+
+function endsWith(path: string, end: string): boolean {
+  return `/${path}`.endsWith(end === "" ? "" : `/${end}`);
 }
 
 function folder(base: string): string {

@@ -99,6 +99,7 @@ export function s3Archive(settings: S3Settings, { fetch, pause }: Outer): Archiv
   }
 
   return {
+    prefix,
     list,
     read: async (path) => {
       // Each segment is encoded before signing: `=` in a key would break the signature.

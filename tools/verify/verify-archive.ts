@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { dayStamp, fillOf, leadsTo, type PublicKey, stampedMs } from "../../src/formats/manifest/archive-format.ts";
 import type { Archive } from "./archive.ts";
-import { chainFindings, chainsOf, dayNumber, type Finding, type Link, nestedFindings } from "./chains.ts";
+import { chainFindings, chainsOf, dayNumber, type Finding, type Link, placeFindings } from "./chains.ts";
 import { type Listed, placedAt, type ReadManifest, readManifest } from "./read-manifest.ts";
 
 export interface VerifyOptions {
@@ -186,7 +186,7 @@ class Verification {
     const { expiredBefore, until, heads } = this.#options;
     const newest = new Map<string, Link>();
     const chains = chainsOf(this.#links);
-    for (const { what, why } of nestedFindings(chains)) this.#found(what, why);
+    for (const { what, why } of placeFindings(chains, this.#archive.prefix)) this.#found(what, why);
     for (const chain of chains) {
       for (const { what, why } of chainFindings(chain, { expiredBefore, broken: this.#broken })) {
         this.#brokenDays.add(placedAt(what)?.day ?? "");

@@ -1,7 +1,9 @@
-import { TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
+import { EVENT_MAX_DEPTH, TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
+import { errorText, log } from "../../base/logger.ts";
 import { jsonText } from "../record/encode.ts";
 import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
+import { isDeeperThan } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
 import { type Texts, truncate } from "../record/truncate.ts";
 import type { MacKey } from "./mac.ts";
@@ -38,10 +40,21 @@ export type Loading =
   | { kind: "newer"; why: string };
 
 /**
- * Loads the records of a delivered message.
+ * Loads the records of a delivered message. All that counts are its bytes: what fails with them,
+ * fails each time, so that they are unreadable, too.
  * @param keys of seals: what is sealed need not be parsed.
+ * @throws never.
  */
-export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: readonly MacKey[] = []): Loading {
+export function load(message: Pick<Delivery, "body" | "envelope">, keys: readonly MacKey[] = []): Loading {
+  try {
+    return loadAll(message, keys);
+  } catch (error) {
+    log.error("a message could not be loaded", { error: errorText(error) });
+    return { kind: "unreadable", why: "could not be loaded" };
+  }
+}
+
+function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: readonly MacKey[]): Loading {
   if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
   const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
@@ -140,13 +153,17 @@ function truncated(record: RecordLine): RecordLine {
 
 /**
  * A line that is a record in every part: one JSON object with the fields of a record, in their
- * order, each of its type. Intake writes no others, but a function bound to the queue can. Its text
- * is shipped as it stands.
+ * order, each of its type, and no deeper than intake takes. Intake writes no others, but a function
+ * bound to the queue can. Its text is shipped as it stands.
  * @param source as of {@link RecordLine.read}. @param extra likewise, and vetted.
  */
 export function readStrictly(line: string, source?: Source, extra?: string): RecordLine | null {
   const record = RecordLine.read(line, source, extra);
-  return record?.isCanonical(isValueOf) ? record : null;
+  return record?.isCanonical((name, value) => isValueOf(name, value) && !isDeep(value)) ? record : null;
+}
+
+function isDeep(value: unknown): boolean {
+  return typeof value === "object" && value !== null && isDeeperThan(value, EVENT_MAX_DEPTH);
 }
 
 function isValueOf(name: FieldName, value: unknown): boolean {

@@ -10,8 +10,9 @@ const LINK_MAX = 1_000;
 const ORIGIN_MAX = 270;
 
 /**
- * The origin of a request as the one of the dashboard: https, or http on this machine in local
- * development. null: anything else, such as the made-up hosts under which Workers call each other.
+ * The origin of a form of the dashboard, to which links lead: https, or http on this machine in
+ * local development. null: anything else, such as the made-up hosts under which Workers call each
+ * other.
  */
 export function dashboardOrigin(url: string, allowLoopback: boolean): string | null {
   const { origin, protocol, hostname } = new URL(url);

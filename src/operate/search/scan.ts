@@ -1,6 +1,7 @@
 import { parsedJson } from "../../base/bytes.ts";
-import { RECORD_MAX_BYTES } from "../../base/limits.ts";
+import { EVENT_MAX_DEPTH, RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { Pieces } from "../../base/streams.ts";
+import { isDeeperThan } from "../../formats/record/record.ts";
 import { fold } from "../../formats/sketch/terms.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
 import type { CompiledQuery } from "./query.ts";
@@ -18,12 +19,15 @@ export interface Match {
 /** What was looked at. */
 export interface Scanned {
   records: number;
-  /** Lines that are no JSON: of a format that the job had before. */
+  /** Lines that are no records as JSON: of a format that the job had before, or a stranger's. */
   unreadable: number;
 }
 
 /** The longest line, in bytes: more than a record can have. */
 const LINE_MAX_BYTES = 2 * RECORD_MAX_BYTES;
+
+/** More levels than a record can have, and a template of it. */
+const LEVELS_MAX = 2 * EVENT_MAX_DEPTH;
 
 const LINE_FEED = 0x0a;
 
@@ -96,6 +100,11 @@ function judge(json: string, scanned: Scanned, query: CompiledQuery, found: (mat
     return;
   }
   if (!query.matches(record)) return;
+  // Readers of the answer would fail at it.
+  if (isDeeperThan(record, LEVELS_MAX)) {
+    scanned.unreadable += 1;
+    return;
+  }
   const { EventTimestampMs: timeMs } = record as { EventTimestampMs?: unknown };
   found({ line: scanned.records, json, timeMs: typeof timeMs === "number" ? timeMs : null });
 }

@@ -232,22 +232,15 @@ class Consumption {
       await this.#putAside(delivery, FROM_FUTURE, FROM_FUTURE);
       return null;
     }
-    try {
-      const loading = load(delivery, this.#context.macKeys);
-      if (loading.kind === "loaded") return loading.loaded;
-      const since = delivery.taken.length === 0 ? [delivery.queuedMs] : delivery.taken.map((part) => part.takenInMs);
-      if (loading.kind === "unreadable" || since.some((ms) => isOverdue(ms, nowMs))) {
-        await this.#putAside(delivery, loading.why, loading.why);
-        return null;
-      }
-      this.#totals.newer += 1;
-      await this.#comeAgain(delivery);
+    const loading = load(delivery, this.#context.macKeys);
+    if (loading.kind === "loaded") return loading.loaded;
+    const since = delivery.taken.length === 0 ? [delivery.queuedMs] : delivery.taken.map((part) => part.takenInMs);
+    if (loading.kind === "unreadable" || since.some((ms) => isOverdue(ms, nowMs))) {
+      await this.#putAside(delivery, loading.why, loading.why);
       return null;
-    } catch (error) {
-      log.error("a message could not be loaded", { error: errorText(error) });
     }
-    delivery.retry();
-    this.again.push(delivery);
+    this.#totals.newer += 1;
+    await this.#comeAgain(delivery);
     return null;
   }
 

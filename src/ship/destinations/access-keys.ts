@@ -10,7 +10,9 @@ export interface AccessKey {
 }
 
 export const KEY_SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
-export const KEY_PARAMETERS: readonly string[] = [...KEY_SECRETS, "credentials"];
+/** Names a secret of the deployment instead, and is none itself. */
+export const KEY_REFERENCE = "credentials";
+export const KEY_PARAMETERS: readonly string[] = [...KEY_SECRETS, KEY_REFERENCE];
 
 const EnvCredentials = z.object({
   host: z.string().min(1),
@@ -27,7 +29,7 @@ export function readKeys(
   { endpoint }: Place,
   context: DestinationContext,
 ): Parsed<AccessKey> {
-  const reference = parameters.get("credentials");
+  const reference = parameters.get(KEY_REFERENCE);
   const accessKeyId = parameters.get("access-key-id");
   const secretAccessKey = parameters.get("secret-access-key");
   if (reference === undefined) {

@@ -1,3 +1,4 @@
+import { isLoopback } from "../../base/hosts.ts";
 import { readStream } from "../../base/streams.ts";
 import type { NetworkPlatform } from "./destination.ts";
 
@@ -10,9 +11,13 @@ const SPEAKS_HTTPS = /HTTPS server|HTTPS port|SSL-enabled/i;
 
 /**
  * What came of one request. `lost`: refused, cut off, or no answer in time. `secured`: the port
- * speaks https, and plain http was sent. `failed`: neither; the name is unknown, or TLS failed.
+ * speaks https, and plain http was sent. `garbled`: it answers what the network takes for no HTTP,
+ * such as headers of more than 128 KB. `failed`: none of these; the name is unknown, TLS failed, or
+ * the answer is garbled and the runtime does not say so.
  */
-type Reached = "answered" | "secured" | "lost" | "failed";
+type Reached = "answered" | "secured" | "lost" | "garbled" | "failed";
+
+const GARBLED = "it answers, but no HTTP, or too many headers";
 
 /**
  * Why no connection to an endpoint comes about, in words; null: it does. The runtime says of it
@@ -30,13 +35,20 @@ export async function whyUnreachable(
   const own = await reach(endpoint, endpoint.protocol, platform);
   if (own === "secured") return "it speaks https, not http";
   if (own === "answered" || hasAnswered) return null;
+  if (own === "garbled") return GARBLED;
+  const unknown = isAddress(endpoint) ? GARBLED : "the host name is unknown";
   if (isSecure && own === "lost") return "nothing listens at this port, or it hangs up";
-  if (!isSecure && own === "failed") return "the host name is unknown";
+  if (!isSecure && own === "failed") return unknown;
   const other = await reach(endpoint, isSecure ? "http:" : "https:", platform);
   if (!isSecure) return other === "lost" ? "nothing listens at this port, or it hangs up" : "it speaks https, not http";
   if (other === "answered") return "it speaks http, not https";
-  if (other === "failed") return "the host name is unknown";
+  if (other === "failed") return unknown;
   return "its certificate is not trusted, has expired or is for another name";
+}
+
+/** Whether no name server is asked for it. */
+function isAddress({ hostname }: URL): boolean {
+  return isLoopback(hostname) || /^[\d.]+$/.test(hostname);
 }
 
 async function reach(endpoint: URL, protocol: string, platform: NetworkPlatform): Promise<Reached> {
@@ -49,7 +61,8 @@ async function reach(endpoint: URL, protocol: string, platform: NetworkPlatform)
     const { bytes } = await readStream(body, { maxBytes: BODY_MAX_BYTES, ms: REACH_MS });
     if (status === 400 && SPEAKS_HTTPS.test(new TextDecoder().decode(bytes))) return "secured";
     if (status === 530 || status === 525 || status === 526) return "failed";
-    return status >= 520 && status <= 524 ? "lost" : "answered";
+    if (status === 520) return "garbled";
+    return status > 520 && status <= 524 ? "lost" : "answered";
   } catch (error) {
     const isLost = deadline.signal.aborted || /connection lost|refused|reset/i.test(`${error}`);
     return isLost ? "lost" : "failed";

@@ -10,8 +10,8 @@ import type { Failure, FailureCause } from "./failure.ts";
  */
 export interface DestinationKind {
   readonly schemes: readonly string[];
-  /** Whether the value of this parameter is a secret, which is shown as `****`. */
-  isSecret(parameter: string): boolean;
+  /** Whether the value of this parameter is known to be harmless: any other is shown as `****`. */
+  isShown(parameter: string): boolean;
   /** The last segment of its paths is a secret. */
   readonly hasSecretPath?: boolean;
   /** Where a `destination_conf` leads. Its credentials may be masked or missing. */

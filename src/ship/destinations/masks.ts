@@ -21,15 +21,16 @@ export function maskText(text: string, { isSecret, hasCode }: SecretParts): stri
 export function unmaskText(sent: string, stored: string, of: SecretParts & { storedHasCode: boolean }): string {
   const secrets = new Map<string, string>();
   const known = sections(stored, of.storedHasCode);
-  mapParameters(known.query, (name, value) => {
-    if (of.isSecret(name)) secrets.set(name, value);
+  mapParameters(known.query, (name, value, n) => {
+    if (of.isSecret(name)) secrets.set(`${n} ${name}`, value);
     return value;
   });
   const { path, code, query } = sections(sent, of.hasCode);
   const isSamePath = code === MASK && path === known.path;
   // With another code it is another address.
   if (!isSamePath && code !== known.code) return sent;
-  return path + (isSamePath ? known.code : code) + mapMasked(query, (name, value) => secrets.get(name) ?? value);
+  const restored = mapMasked(query, (name, value, n) => secrets.get(`${n} ${name}`) ?? value);
+  return path + (isSamePath ? known.code : code) + restored;
 }
 
 /** Whether a secret in the text is masked. */
@@ -55,17 +56,27 @@ function sections(text: string, hasCode: boolean): { path: string; code: string;
   return { path: whole.slice(0, cut), code: whole.slice(cut), query };
 }
 
-function mapMasked(query: string, map: (name: string, value: string) => string): string {
-  return mapParameters(query, (name, value) => (decoded(value) === MASK ? map(name, value) : value));
+/** @param n counts those of one name, of which there may be several. */
+type MapValue = (name: string, value: string, n: number) => string;
+
+function mapMasked(query: string, map: MapValue): string {
+  return mapParameters(query, (name, value, n) => (decoded(value) === MASK ? map(name, value, n) : value));
 }
 
-/** Maps the values of a query, as they are written. Names are compared percent-decoded. */
-function mapParameters(query: string, map: (name: string, value: string) => string): string {
+/**
+ * Maps the values of a query, as they are written. Names are compared percent-decoded. What has no
+ * value is one itself, without a name: it may be a token, in Base64 with its `=`.
+ */
+function mapParameters(query: string, map: MapValue): string {
   if (query === "") return "";
+  const counts = new Map<string, number>();
   const pairs = query.slice(1).split("&");
   const mapped = pairs.map((pair) => {
-    const at = pair.indexOf("=");
-    return at === -1 ? pair : `${pair.slice(0, at)}=${map(decoded(pair.slice(0, at)), pair.slice(at + 1))}`;
+    const [head = ""] = /^[^=]*=(?==*[^=])/.exec(pair) ?? [];
+    const name = decoded(head.slice(0, -1));
+    const n = counts.get(name) ?? 0;
+    counts.set(name, n + 1);
+    return pair === "" ? "" : head + map(name, pair.slice(head.length), n);
   });
   return `?${mapped.join("&")}`;
 }

@@ -1,3 +1,4 @@
+import { keepsSecrets } from "../../base/hosts.ts";
 import type { DestinationContext } from "../../config.ts";
 import { fillOf, folderOf, misspeltIn } from "../../formats/object/keys.ts";
 import { splitConf } from "./conf.ts";
@@ -57,11 +58,6 @@ function partsOf(conf: string): Parsed<{ kind: DestinationKind; parts: ConfParts
   return { ok: false, why: `unknown scheme; supported are ${known.join(", ")}` };
 }
 
-/** A secret of any kind: a string that cannot be parsed is masked, too. */
-function isSecret(parameter: string): boolean {
-  return KINDS.some((kind) => kind.isSecret(parameter));
-}
-
 /** The string with `****` for every secret value. */
 export function maskDestination(conf: string): string {
   return maskText(conf, secretsIn(conf));
@@ -80,10 +76,8 @@ export function isMasked(conf: string): boolean {
 function secretsIn(conf: string): SecretParts {
   // Of one that is refused for its capitals, too.
   const scheme = conf.slice(0, Math.max(0, conf.indexOf("://"))).toLowerCase();
-  return {
-    isSecret,
-    hasCode: KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath === true && schemes.includes(scheme)),
-  };
+  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
+  return { isSecret: (parameter) => kind?.isShown(parameter) !== true, hasCode: kind?.hasSecretPath === true };
 }
 
 /**
@@ -93,8 +87,7 @@ function secretsIn(conf: string): SecretParts {
 export function sameStore(a: Place, b: Place): boolean {
   return (
     a.scheme === b.scheme &&
-    a.endpoint.origin === b.endpoint.origin &&
-    a.endpoint.pathname === b.endpoint.pathname &&
+    keepsSecrets(a.endpoint, b.endpoint) &&
     a.accountId === b.accountId &&
     a.bucket === b.bucket
   );

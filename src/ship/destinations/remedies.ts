@@ -58,6 +58,8 @@ const BUSY =
 const FAULTY = "The destination itself fails. Check its status page; uploads are retried.";
 const DOWN =
   "Nothing answers at this endpoint. Check its host name and port, and that it is reachable from the internet.";
+const GARBLED =
+  "What answers there does not speak HTTP, or sends too many headers. Check the endpoint, and what stands in front of it.";
 const UNTRUSTED =
   "The endpoint's certificate is not trusted, has expired or is for another name. It needs a certificate from a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
 const UNKNOWN_HOST =
@@ -292,7 +294,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   507: FULL,
   // What the platform's network says of an origin.
   // https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/
-  520: DOWN,
+  520: GARBLED,
   521: DOWN,
   522: DOWN,
   523: DOWN,
@@ -322,6 +324,7 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [/certificate/, UNTRUSTED],
   [/host name/, UNKNOWN_HOST],
+  [/it answers, but no HTTP/, GARBLED],
   [/not https/, "The endpoint speaks plain http. Give the store a certificate, or use its https port."],
   [/not http\b/, "The endpoint speaks https. Write it with https://."],
   [/connection failed/, DOWN],

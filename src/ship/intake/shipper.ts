@@ -38,11 +38,15 @@ export class Shipper extends WorkerEntrypoint<Env> {
     const key = options.idempotencyKey ?? null;
     if (key !== null && (typeof key !== "string" || key.length < 1 || key.length > IDEMPOTENCY_KEY_MAX))
       throw new TypeError(`idempotencyKey must have 1 to ${IDEMPOTENCY_KEY_MAX} characters`);
-    const bytes = encodeUtf8(jsonOf(events));
-    if (bytes.length > EVENTS_BODY_MAX_BYTES)
-      throw new TypeError(`the events are larger than ${EVENTS_BODY_MAX_BYTES} bytes of JSON`);
+    const room = leastJsonSize(events);
+    if (room > EVENTS_BODY_MAX_BYTES) throw new TypeError(TOO_LARGE);
+    const read = async (): Promise<Uint8Array> => {
+      const bytes = encodeUtf8(jsonOf(events));
+      if (bytes.length > EVENTS_BODY_MAX_BYTES) throw new TypeError(TOO_LARGE);
+      return bytes;
+    };
     const taken = await takeEvents(
-      { room: bytes.length, read: async () => bytes, ndjson: false, idempotencyKey: key },
+      { room, read, ndjson: false, idempotencyKey: key },
       {
         queue: this.env.EVENTS,
         append: appendCall(this.env),
@@ -63,6 +67,37 @@ export class Shipper extends WorkerEntrypoint<Env> {
     if (taken.status === 503) throw new Error(taken.message);
     throw new TypeError(taken.faults.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; "));
   }
+}
+
+/** More levels than `JSON.stringify` has stack for. A cycle has them, too. */
+const LEVELS_MAX = 10_000;
+
+const TOO_LARGE = `the events are not JSON, or are larger than ${EVENTS_BODY_MAX_BYTES} bytes of it`;
+
+/**
+ * How many characters the JSON of a value has at least, without making any of it: what came by RPC
+ * may be in itself many times, and its JSON be larger than any memory. Counts no further than what
+ * is too large.
+ */
+function leastJsonSize(root: unknown): number {
+  let size = 0;
+  const open: Iterator<unknown>[] = [[root].values()];
+  for (let last = open.at(-1); last !== undefined && size <= EVENTS_BODY_MAX_BYTES; last = open.at(-1)) {
+    if (open.length > LEVELS_MAX) return Number.POSITIVE_INFINITY;
+    const { done, value }: IteratorResult<unknown> = last.next();
+    if (done === true) open.pop();
+    else if (typeof value === "string") size += value.length + '""'.length;
+    else if (ArrayBuffer.isView(value)) size += value.byteLength;
+    else if (typeof value === "object" && value !== null) {
+      size += "{}".length;
+      if (Array.isArray(value)) open.push(value.values());
+      else {
+        for (const name of Object.keys(value)) size += name.length + '"":'.length;
+        open.push(Object.values(value).values());
+      }
+    } else size += 1;
+  }
+  return size;
 }
 
 /**

@@ -9,10 +9,11 @@ const LIMIT_MS = 1_000;
 /**
  * Where a request comes from, as Cloudflare says: an IPv4 address, or the first half of an IPv6
  * one, as each customer has at least such a network. null: unknown, or this machine, which only
- * local development says.
+ * local development says. Without `cf` it came from a Worker, by a service binding, whose headers
+ * are its own: a brake by an address of its choice would keep out the user who has that.
  */
-export function addressOf(headers: Headers): string | null {
-  const sent = headers.get("cf-connecting-ip") ?? "";
+export function addressOf({ headers, cf }: Pick<Request, "headers" | "cf">): string | null {
+  const sent = cf === undefined ? "" : (headers.get("cf-connecting-ip") ?? "");
   if (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(sent)) return sent.startsWith("127.") ? null : sent;
   if (!/^[0-9a-f:.]{2,45}$/i.test(sent) || !URL.canParse(`http://[${sent}]`)) return null;
   const canonical = new URL(`http://[${sent}]`).hostname.slice(1, -1);

@@ -37,6 +37,8 @@ export interface Caller {
   /** Name of a token, or address of a member. */
   name: string;
   permissions: ReadonlySet<Permission>;
+  /** When its token ends, in ms since the epoch; null, absent: never. */
+  expiresMs?: number | null;
   /** Reads no secrets, whatever its permissions: pages stay in a browser. */
   masked?: true;
 }

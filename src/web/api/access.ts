@@ -105,6 +105,7 @@ async function changeMember<T>(
 async function createToken(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { name, permissions, expires_on = null } = await bodyOf(c, CREATE_TOKEN);
   requireHeld(c, permissions);
+  requireEnd(c, expires_on === null ? null : Date.parse(expires_on));
   const nowMs = platform.now();
   if (expires_on !== null && !(Date.parse(expires_on) > nowMs))
     throw faultsError(400, CODE.invalid, [{ pointer: "/expires_on", message: "expires_on: must be in the future" }]);
@@ -119,6 +120,7 @@ async function createToken(c: AppContext, config: Config, platform: Platform): P
 async function createMember(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { email, role } = await bodyOf(c, CREATE_MEMBER);
   requireHeld(c, ROLES[role]);
+  requireEnd(c, null);
   const nowMs = platform.now();
   const member = { id: newId(), email, role };
   const checkKey = checkKeyOf(config.keys.current);
@@ -132,6 +134,7 @@ async function createMember(c: AppContext, config: Config, platform: Platform): 
 async function updateMember(c: AppContext): Promise<Response> {
   const { email, role } = await bodyOf(c, UPDATE_MEMBER);
   requireHeld(c, ROLES[role]);
+  requireEnd(c, null);
   const id = c.req.param("member_id") ?? "";
   const changed = await changeMember(c, id, (register, member): Promise<Member | null> => {
     if (email !== undefined && emailKey(email) !== emailKey(member.email))
@@ -152,6 +155,17 @@ function requireHeld(c: AppContext, wanted: readonly Permission[], what: "grant"
       CODE.auth,
       `Authorization error: you cannot ${what} what you do not hold; this needs ${missing.join(", ")}`,
     );
+}
+
+/**
+ * What a token that ends grants, ends with it. @param endMs of what is granted, in ms since the
+ * epoch; null: never, as of members. @throws ApiError 403.
+ */
+function requireEnd(c: AppContext, endMs: number | null): void {
+  const { expiresMs = null } = c.var.caller;
+  if (expiresMs === null || (endMs !== null && endMs <= expiresMs)) return;
+  const words = `your token ends at ${isoTime(expiresMs)}, and what it grants must end by then`;
+  throw oneError(403, CODE.auth, `Authorization error: you cannot grant what you do not hold: ${words}`);
 }
 
 function requireAdded(added: Added, what: "token" | "member", max: number): void {

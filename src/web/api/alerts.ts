@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
+import { keepsSecrets } from "../../base/hosts.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { noteOn, noteWords } from "../../operate/alerts/address-notes.ts";
@@ -115,8 +116,12 @@ function readAsked(
   const url = addressFor(format, sent.address, before, known?.url ?? null, c, config);
   if (!url.ok) faults.push({ pointer: "/address", message: `address: ${url.why}` });
   const { key } = FORMAT[format];
-  const secret = sent.secret ?? known?.secret ?? "";
-  if (key !== null && !key.pattern.test(secret))
+  // A recipient of e-mail is no URL, and has no secret.
+  const isMoved = key !== null && url.ok && known !== null && !keepsSecrets(new URL(known.url), new URL(url.value));
+  const secret = sent.secret ?? (isMoved ? "" : (known?.secret ?? ""));
+  if (isMoved && secret === "")
+    faults.push({ pointer: "/secret", message: "secret: is kept for its address alone; send it with another one" });
+  else if (key !== null && !key.pattern.test(secret))
     faults.push({ pointer: "/secret", message: `secret: must be ${key.form}; ${sentWords(secret)}` });
   if (key === null && secret !== "") faults.push({ pointer: "/secret", message: `secret: ${format} takes none` });
   const mutedUntilMs = mutedUntil == null ? null : Date.parse(mutedUntil);

@@ -56,7 +56,7 @@ export function gateOf(
   memory: AccessMemory,
   refusal: Refusal = "request.refuse",
 ): Gate {
-  const [adminToken, keys, address] = [readAdminToken(env), readCheckKeys(env), addressOf(request.headers)];
+  const [adminToken, keys, address] = [readAdminToken(env), readCheckKeys(env), addressOf(request)];
   // A deployment may go without it.
   const limit = (env as Partial<Env>).FAILURES ?? null;
   return { adminToken, keys, register: env.ACCESS, platform, memory, address, limit, refusal };
@@ -84,8 +84,7 @@ export async function authenticate(headers: Headers, gate: Gate, intake: boolean
   if (!isOurs) throw await refused(proof, gate);
   const known = isProven ? await identify(proof, undefined, gate, intake) : await identifyDoubtful(proof, gate, intake);
   if (known === null) throw await refused(proof, gate);
-  const { kind, id, name, permissions } = known;
-  return { kind, id, name, permissions: new Set(permissions) };
+  return { ...known, permissions: new Set(known.permissions) };
 }
 
 function isBraked(proof: Proof, { address, memory: { guesses, doubts }, platform }: Gate): boolean {

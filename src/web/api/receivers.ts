@@ -156,7 +156,10 @@ export function presentCalls(state: ReceiverState): Omit<Webhook, "url"> {
   };
 }
 
-/** Of the dashboard, as far as a request tells. */
+/**
+ * Of the dashboard, as its own forms tell; null: the request is none of them. The host of any other
+ * is what its sender wrote: a Worker with a service binding calls with one of its choice.
+ */
 function originOf(c: AppContext, { destinations }: Config): string | null {
-  return dashboardOrigin(c.req.url, destinations.allowLoopback);
+  return c.var.caller.masked === true ? dashboardOrigin(c.req.url, destinations.allowLoopback) : null;
 }

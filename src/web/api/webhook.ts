@@ -1,4 +1,5 @@
 import { CODE, faultsError } from "../../base/errors.ts";
+import { keepsSecrets } from "../../base/hosts.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { type ReceiverState, WEBHOOK_CHOICES } from "../../operate/alerts/receiver-state.ts";
@@ -41,12 +42,13 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
   const { asked, after } = await putReceiver(c, WEBHOOK, config, (before, known) => {
     const url = addressFor("generic", sent.url, before, known?.url ?? null, c, config);
     if (!url.ok) throw faultsError(400, CODE.invalid, [{ pointer: "/url", message: `url: ${url.why}` }]);
-    const isNew = known === null || sent.rotate === true;
+    const kept = known !== null && keepsSecrets(new URL(known.url), new URL(url.value)) ? known : null;
+    const isNew = kept === null || sent.rotate === true;
     // Its receiver switched it off (410); a new address switches it on again.
     const isBack = before !== null && before.gone_ms !== null && url.value !== known?.url;
     const wasEnabled = before === null || before.enabled || isBack;
     return {
-      secrets: isNew ? withNewSecret(url.value, known, platform.now()) : { ...known, url: url.value },
+      secrets: isNew ? withNewSecret(url.value, kept, platform.now()) : { ...kept, url: url.value },
       enabled: sent.enabled ?? wasEnabled,
       staysGone: sent.enabled === undefined && !wasEnabled,
       isNew,

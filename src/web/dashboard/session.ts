@@ -120,12 +120,6 @@ export async function viewerOf(
   const caller: Caller =
     known === "admin"
       ? { ...ADMIN, masked: true }
-      : {
-          kind: known.kind,
-          id: known.id,
-          name: known.name,
-          permissions: new Set(known.permissions),
-          masked: true,
-        };
+      : { ...known, permissions: new Set(known.permissions), masked: true };
   return { caller, csrf: csrfOf(id), sessionHash, expiresMs };
 }

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { ACCOUNT } from "../../support/constants.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { call, send } from "../../web/api/harness.ts";
+import { Visitor } from "../../web/dashboard/support.ts";
 import { putWebhook, runWatchAlarm, theWatch } from "./receiver.ts";
 import { begin, checkAt, clock, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
 
@@ -213,20 +214,31 @@ describe("a receiver of alerts", () => {
   it.each([
     ["https://logs.example.com", "https://logs.example.com"],
     ["http://localhost:8787", "http://localhost:8787"],
-    // Plain, and what Workers call each other.
-    ["http://logs.example.com", null],
+    // What Workers call each other.
     ["https://logship", null],
-  ])("that was saved at %s gets links there, the same on each try", async (origin, expected) => {
-    const at = `${origin}/client/v4/accounts/${ACCOUNT}/logship`;
-    const body = { name: "chat", format: "slack", address: SLACK };
-    const settings = { ALLOW_LOOPBACK_DESTINATIONS: "true" };
-    const chat = (await send<Made>(`${at}/alerts`, { method: "POST", body }, { settings })).body.result;
-    await send(`${at}/webhook`, { method: "PUT", body: { url: `${SLACK}-hook` } }, { settings });
+    // By the API alone.
+    [null, null],
+  ])("that was saved on the dashboard at %s gets links there, the same on each try", async (origin, expected) => {
+    const chat = await add();
+    await putWebhook({ url: `${SLACK}-hook` });
+    if (origin !== null) {
+      const settings = { ALLOW_LOOPBACK_DESTINATIONS: "true" };
+      const visitor = await Visitor.signedIn(undefined, { origin, settings });
+      for (const at of [`alerts/${chat.id}`, "webhook"]) {
+        const shown = { address: "https://hooks.slack.com/****", url: "https://hooks.slack.com/****" };
+        await visitor.submit(`/status/${at}`, { name: "chat", ...shown, enabled: "on" });
+      }
+    }
     post.answers(503);
     await begin(1);
-    // A save from elsewhere keeps what is known, and changes no call that was made.
-    await call("PUT", `/logship/alerts/${chat.id}`, { name: "room" });
-    await call("PUT", "/logship/webhook", { enabled: true });
+    // A save by the API keeps what is known, and changes no call that was made, whatever the host:
+    // a Worker with a service binding calls with one of its choice.
+    const at = `https://elsewhere.example/client/v4/accounts/${ACCOUNT}/logship`;
+    await send(`${at}/alerts/${chat.id}`, { method: "PUT", body: { name: "room" } });
+    await send(`${at}/webhook`, { method: "PUT", body: { enabled: true } });
+    post.calls.length = 0;
+    for (const each of [`alerts/${chat.id}`, "webhook"]) await send(`${at}/${each}/test`, { method: "POST" });
+    for (const { raw } of post.calls.splice(0)) expect(raw).not.toContain("elsewhere.example");
     post.answers(200);
     await pass(HOUR_MS, [of(1)]);
     const texts = [...new Set(post.calls.map(({ raw }) => raw))];

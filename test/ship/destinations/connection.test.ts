@@ -9,6 +9,7 @@ import { destination, LOCAL } from "./context.ts";
 const CERTIFICATE = "its certificate is not trusted, has expired or is for another name";
 const CLOSED = "nothing listens at this port, or it hangs up";
 const UNKNOWN = "the host name is unknown";
+const GARBLED = "it answers, but no HTTP, or too many headers";
 const HTTP = "it speaks http, not https";
 const HTTPS = "it speaks https, not http";
 
@@ -31,6 +32,7 @@ describe("a connection that fails, at real servers", () => {
     ["the same at a server that answers plain http", () => asHttp(inject("tlsUrls").polite), HTTPS],
     ["http to a closed port", () => `http://${NOTHING}`, CLOSED],
     ["https to a closed port", () => `https://${NOTHING}`, CLOSED],
+    ["two million bytes of headers", () => inject("tlsUrls").verbose, GARBLED],
     ["an unknown name", () => "https://no-such-host.invalid", UNKNOWN],
   ])("says why: %s", async (_what, endpoint, why) => {
     const fault = await probe(endpoint());
@@ -81,7 +83,15 @@ describe("what is asked to find out", () => {
     ["a redirect from http", HTTPS_URL, { "https:": failed, "http:": status(301) }, HTTP],
     ["http answers", HTTP_URL, { "http:": status(403) }, null],
     ["nginx", HTTP_URL, { "http:": status(400, "The plain HTTP request was sent to HTTPS port") }, HTTPS],
-    ["a name that is unknown", HTTP_URL, { "http:": failed }, UNKNOWN],
+    ["a name that is unknown", new URL("http://minio/prefix"), { "http:": failed }, UNKNOWN],
+    ["an answer that is none", HTTP_URL, { "http:": failed }, GARBLED],
+    [
+      "an answer that is none, over https",
+      new URL("https://127.0.0.1"),
+      { "https:": failed, "http:": failed },
+      GARBLED,
+    ],
+    ["the platform takes no such answer", HTTPS_URL, { "https:": status(520) }, GARBLED],
     ["https answers", HTTP_URL, { "http:": lost, "https:": status(200) }, HTTPS],
     ["nothing does", HTTP_URL, { "http:": lost, "https:": lost }, CLOSED],
   ])("%s", async (_what, url, answers, why) => {

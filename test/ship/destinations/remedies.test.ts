@@ -110,6 +110,7 @@ const TABLE: Readonly<Record<string, readonly string[]>> = {
     "HTTP 526",
     "connection failed: its certificate is not trusted, has expired or is for another name",
   ],
+  "does not speak HTTP": ["HTTP 520", "connection failed: it answers, but no HTTP, or too many headers"],
   "host name is unknown": ["HTTP 530", "connection failed: the host name is unknown"],
   // What receivers answer.
   "header_DD-API-KEY": ["HTTP 401 Datadog"],

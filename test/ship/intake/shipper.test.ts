@@ -2,6 +2,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT } from "../../../src/base/limits.ts";
+import { isolateMemory } from "../../../src/base/memory.ts";
 import { platform } from "../../../src/base/platform.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { Shipper } from "../../../src/index.ts";
@@ -63,6 +64,9 @@ describe("ship()", () => {
     expect(records(queue).map((taken) => taken.Outcome.length)).toEqual([2, Outcome.length]);
   });
 
+  /** A list that is twice in a list, and so on. */
+  const doubled = (times: number): unknown => (times === 0 ? [{ event: null }] : twice(doubled(times - 1)));
+  const twice = (value: unknown): unknown[] => [value, value];
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
 
@@ -81,12 +85,33 @@ describe("ship()", () => {
       Array(17).fill({ Outcome: "x".repeat(1_000_000) }),
       /larger than 16777216 bytes/,
     ],
+    ["what is in itself so often that its JSON fits no memory", doubled(40), /larger than 16777216 bytes/],
+    ["bytes", new Uint8Array(20_000_000), /larger than 16777216 bytes/],
+    ["what is larger only with its escapes", { Outcome: "\u0001".repeat(4_000_000) }, /larger than 16777216 bytes/],
   ])("refuses %s, and takes nothing of it", async (_, events, message) => {
     const { entrypoint, queue } = shipper();
     const error = await entrypoint.ship(events).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toMatch(message);
     expect(queue.calls).toEqual([]);
+  });
+
+  it("makes no JSON before there is room for it, and gives the room back", async () => {
+    const held: number[] = [];
+    const stringify = vi.spyOn(JSON, "stringify");
+    const take = vi.spyOn(isolateMemory, "take").mockImplementation(async (bytes) => {
+      held.push(bytes);
+      stringify.mockClear();
+      return null;
+    });
+    const { entrypoint } = shipper();
+    await expect(entrypoint.ship([{ Outcome: "x".repeat(900_000) }])).rejects.toThrow("too much is under way");
+    expect(stringify).not.toHaveBeenCalled();
+    expect(held[0]).toBeGreaterThan(900_000);
+    vi.mocked(take).mockRestore();
+    const before = isolateMemory.held;
+    await expect(entrypoint.ship({ CPUTimeMs: 1n })).rejects.toThrow(TypeError);
+    expect(isolateMemory.held).toBe(before);
   });
 
   it("gives the same events the same ids when it is called again with the same key, and only then", async () => {

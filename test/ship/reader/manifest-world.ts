@@ -63,6 +63,7 @@ export async function verified(
   const said: string[] = [];
   const sum = await verifyArchive(
     {
+      prefix: "",
       async *list() {
         for (const path of files.keys()) yield { path };
       },

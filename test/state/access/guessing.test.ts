@@ -70,11 +70,15 @@ async function ask(headers: Credentials, address: string = HERE, settings: objec
     (header): header is [string, string] => header[1] !== null,
   );
   const url = `${ORIGIN}/client/v4/accounts/${ACCOUNT}/logship/jobs`;
-  const response = await app.request(url, { headers: sent }, {
-    ...env,
-    FAILURES: limit,
-    ...settings,
-  } as unknown as Env);
+  const response = await app.request(
+    url,
+    { headers: sent, cf: EDGE } as RequestInit,
+    {
+      ...env,
+      FAILURES: limit,
+      ...settings,
+    } as unknown as Env,
+  );
   if (response.status === 429) expect(response.headers.get("retry-after")).toBe("60");
   return response.status;
 }
@@ -86,11 +90,15 @@ async function signIn(fields: Record<string, string>, address: string = HERE): P
       method: "POST",
       headers: { origin: ORIGIN, "cf-connecting-ip": address, "content-type": "application/x-www-form-urlencoded" },
       body: `${new URLSearchParams(fields)}`,
-    },
+      cf: EDGE,
+    } as RequestInit,
     { ...env, FAILURES: limit } as unknown as Env,
   );
   return [response.status, await response.text()];
 }
+
+/** What Cloudflare says of a request from the Internet. */
+const EDGE = { colo: "FRA" };
 
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 let guesses = 0;
@@ -185,7 +193,7 @@ describe("where the platform judges bearers", () => {
   async function through(secret: string, path: string, method = "GET", address = HERE): Promise<number> {
     const response = await app.request(
       `${ORIGIN}/client/v4/${path}`,
-      { method, headers: { ...bearer(secret), "cf-connecting-ip": address } },
+      { method, headers: { ...bearer(secret), "cf-connecting-ip": address }, cf: EDGE } as RequestInit,
       { ...env, FAILURES: limit, UPSTREAM_API } as unknown as Env,
     );
     return response.status;
@@ -323,6 +331,18 @@ describe("where a request comes from", () => {
     ["1:2:3", null],
     ["<script>", null],
   ])("%s is %s", (sent, address) => {
-    expect(addressOf(new Headers(sent === null ? {} : { "cf-connecting-ip": sent }))).toBe(address);
+    const headers = new Headers(sent === null ? {} : { "cf-connecting-ip": sent });
+    expect(addressOf({ headers, cf: EDGE } as unknown as Request)).toBe(address);
+    expect(addressOf({ headers, cf: undefined } as unknown as Request)).toBe(null);
+  });
+
+  it("a Worker with a service binding brakes no address that it names", async () => {
+    const url = `${ORIGIN}/client/v4/accounts/${ACCOUNT}/logship/jobs`;
+    for (let n = 0; n < 2 * LIMIT; n++) {
+      const headers = { ...guess(), "cf-connecting-ip": HERE };
+      expect((await app.request(url, { headers }, { ...env, FAILURES: limit } as unknown as Env)).status).toBe(401);
+    }
+    expect(await ask(bearer(ADMIN_TOKEN))).toBe(200);
+    expect(await written()).toEqual([]);
   });
 });

@@ -262,6 +262,83 @@ it("finds an object added to a day before another job began below the same root"
   expect(said).toEqual([expect.stringContaining(`${added}: in no manifest`)]);
 });
 
+describe("records of another path, with their manifests", () => {
+  /** An archive of two jobs, `logs` and another root, after a change. */
+  async function mixed(path: string, change: (at: (path: string) => string) => unknown, below = "", prefix?: string) {
+    const own = new ArchivedJob();
+    const other = new ArchivedJob({ id: 9, folder: own.folder, path });
+    for (const job of [own, other]) {
+      job.deliver(0);
+      await job.list(1);
+    }
+    await change((at) => join(own.folder, at));
+    const said: string[] = [];
+    const options = { expiredBefore: null, until: null, heads: [], nowMs: START + DAY_MS, salt: new Uint8Array() };
+    const archive = folderArchive(join(own.folder, below));
+    await verifyArchive(
+      prefix === undefined ? archive : { ...archive, prefix },
+      { ...options, keys: [(await signerWith(1)).publicKey] },
+      ({ what, why }) => said.push(`${what}: ${why}`),
+    );
+    rmSync(own.folder, { recursive: true });
+    return said;
+  }
+  const STAGING = /^logs\/_logship\/9: manifests of another place, staging,/;
+  const copy = (from: string, to: string) => (at: (path: string) => string) =>
+    cpSync(at(from), at(to), { recursive: true });
+  const move = (from: string, to: string) => (at: (path: string) => string) => {
+    rmSync(at(to), { recursive: true, force: true });
+    renameSync(at(from), at(to));
+  };
+
+  it.each([
+    ["copied into a job's folder", "staging/{DATE}", copy("staging", "logs"), "", undefined, [STAGING]],
+    ["moved into its place", "staging/{DATE}", move("staging", "logs"), "", undefined, [STAGING]],
+    ["copied into a bucket's folder", "staging/{DATE}", copy("staging", "logs"), "", "", [STAGING]],
+    ["of a deeper folder", "a/staging/{DATE}", copy("a/staging", "logs"), "", undefined, [/^logs\/_logship\/9/]],
+    [
+      "one folder deeper",
+      "staging/{DATE}",
+      copy("staging", "logs/staging"),
+      "",
+      undefined,
+      [/^logs\/staging\/_logship/],
+    ],
+    ["in a folder of their own", "staging/{DATE}", copy("staging", "more"), "", undefined, [/^more\/_logship\/9/]],
+    ["in that folder of a bucket alone", "staging/{DATE}", move("staging", "logs"), "logs", "logs", [/^_logship\/9/]],
+    [
+      "of the bucket's root",
+      "{DATE}",
+      copy("_logship", "logs/_logship"),
+      "",
+      "",
+      [/logs\/_logship\/9/, /^logs/, /missing/],
+    ],
+    [
+      "copied there, from within",
+      "staging/{DATE}",
+      copy("staging", "logs"),
+      "logs",
+      undefined,
+      [/ logs,/, / staging,/],
+    ],
+  ] as const)("%s are found", async (_what, path, change, below, prefix, expected) => {
+    const said = await mixed(path, change, below, prefix);
+    expect(said).toHaveLength(expected.length);
+    for (const each of expected) expect(said).toContainEqual(expect.stringMatching(each));
+  });
+
+  it.each([
+    ["beside it", "staging/{DATE}", () => {}, "", undefined],
+    ["as a folder of a bucket", "staging/{DATE}", () => {}, "", ""],
+    ["of a bucket, from within", "logs/more/{DATE}", () => {}, "logs", "logs"],
+    ["in a copy of all of it", "staging/{DATE}", copy("staging", "backup/staging"), "", undefined],
+    ["in a copy in another bucket", "staging/{DATE}", () => {}, "", "backup/2026"],
+  ] as const)("stand as they should: %s", async (_what, path, change, below, prefix) => {
+    expect(await mixed(path, change, below, prefix)).toEqual([]);
+  });
+});
+
 describe("found and named:", () => {
   const CASES: readonly [
     what: string,
@@ -421,7 +498,7 @@ describe("found and named:", () => {
         cpSync(at("logs"), at("copy"), { recursive: true });
         renameSync(at("copy"), at("logs/20261121/copy"));
       },
-      () => [3, 4].map((job) => new RegExp(`logs/20261121/copy/_logship/${job}: manifests of another place`)),
+      () => [3, 4].map((job) => new RegExp(`logs/20261121/copy/_logship/${job}: manifests of another place, logs,`)),
     ],
     [
       "another file among the manifests",

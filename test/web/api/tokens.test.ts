@@ -6,8 +6,9 @@ import { AccessRegister, accessRegister } from "../../../src/state/access/regist
 import { PERMISSIONS } from "../../../src/state/access/roles.ts";
 import { NOON } from "../../formats/record/samples.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
+import { Visitor } from "../dashboard/support.ts";
 import { call, errorsOf, expectRefused } from "./harness.ts";
-import { member, pair, token } from "./principals.ts";
+import { bearer, member, pair, token } from "./principals.ts";
 
 const NOT_HELD = "Authorization error: you cannot grant what you do not hold; this needs ";
 
@@ -251,5 +252,48 @@ describe("a register that answers nonsense", () => {
     vi.spyOn(AccessRegister.prototype, "identify").mockReturnValue(garbage as never);
     const answer = await call("GET", "/tokens", undefined, { headers });
     expect([answer.status, answer.body.errors[0]?.code]).toEqual([503, 1053]);
+  });
+});
+
+describe("a token that ends", () => {
+  const END = new Date(NOON + 3_600_000).toISOString();
+  const LATER = new Date(NOON + 3_600_001).toISOString();
+
+  it.each([
+    ["of no end", "POST", "/tokens", {}],
+    ["of an end of null", "POST", "/tokens", { expires_on: null }],
+    ["of a later end", "POST", "/tokens", { expires_on: LATER }],
+    ["of a later end elsewhere", "POST", "/tokens", { expires_on: LATER.replace("Z", "-01:00") }],
+    ["as a member", "POST", "/members", {}],
+    ["as a role", "PUT", "/members/:id", { role: "Administrator" }],
+  ] as const)("grants nothing that lasts longer: %s", async (_what, method, path, fields) => {
+    setClock(NOON);
+    const { id } = await member("Log Share Reader");
+    const { headers, secret } = await token(PERMISSIONS, { expires_on: END });
+    const body = path === "/tokens" ? { name: "x", permissions: ["access:edit"], ...fields } : fields;
+    const asked = path === "/members" ? { email: "eve@example.com", role: "Log Share" } : body;
+    const words = `Authorization error: you cannot grant what you do not hold: your token ends at ${END}, and what it grants must end by then`;
+    expectRefused(await call(method, path.replace(":id", id), asked, { headers }), 403, [10000, undefined, words]);
+    // Nor by the dashboard.
+    const visitor = await Visitor.signedIn({ token: secret });
+    const form = new URLSearchParams({ name: "x", email: "eve@example.com", role: "Administrator" });
+    form.set("permission", "access:edit");
+    await visitor.submit(path.startsWith("/members") ? `/access${path.replace(":id", id)}` : "/access/tokens", form);
+    const [tokens, members] = [await call("GET", "/tokens"), await call<{ role: string }[]>("GET", "/members")];
+    expect(tokens.body.result).toHaveLength(1);
+    expect(members.body.result.map(({ role }) => role)).toEqual(["Log Share Reader"]);
+  });
+
+  it("grants what ends with it, or before, and so does what it grants", async () => {
+    setClock(NOON);
+    let { headers } = await token(PERMISSIONS, { expires_on: END });
+    for (let generation = 0; generation < 3; generation++) {
+      const body = { name: "x", permissions: ["access:edit"], expires_on: END };
+      const made = await call<{ value: string }>("POST", "/tokens", body, { headers });
+      expect(made.status).toBe(201);
+      headers = bearer(made.body.result.value);
+      const { status } = await call("POST", "/tokens", { ...body, expires_on: LATER }, { headers });
+      expect(status).toBe(403);
+    }
   });
 });

@@ -10,9 +10,6 @@ import { ADMIN_TOKEN } from "../../support/constants.ts";
 
 export const ORIGIN = "https://logship.test";
 
-/** Headers of a form sent by a page of the same origin. */
-const OWN = { origin: ORIGIN, "sec-fetch-site": "same-origin" } as const;
-
 export interface Shown {
   status: number;
   headers: Headers;
@@ -22,22 +19,31 @@ export interface Shown {
   location: string | null;
 }
 
+interface VisitorOptions {
+  world?: Platform;
+  /** Instead of those of vitest.config.ts. */
+  settings?: object;
+  /** Where it opens the dashboard. */
+  origin?: string;
+}
+
 /** One browser: its cookie, and the token that its forms carry. */
 export class Visitor {
   readonly #app: ReturnType<typeof createApp>;
   readonly #settings: object;
+  readonly #origin: string;
   cookie: string | null = null;
 
-  /** @param settings instead of those of vitest.config.ts. */
-  constructor({ world = platform, settings = {} }: { world?: Platform; settings?: object } = {}) {
+  constructor({ world = platform, settings = {}, origin = ORIGIN }: VisitorOptions = {}) {
     this.#app = createApp(world);
     this.#settings = settings;
+    this.#origin = origin;
   }
 
   /** Signed in, with the admin's token unless told otherwise. */
   static async signedIn(
     fields: Record<string, string> = { token: ADMIN_TOKEN },
-    options: { world?: Platform; settings?: object } = {},
+    options: VisitorOptions = {},
   ): Promise<Visitor> {
     const visitor = new Visitor(options);
     const answer = await visitor.submit("/sign-in", fields);
@@ -53,7 +59,7 @@ export class Visitor {
   async submit(path: string, fields: Record<string, string> | URLSearchParams = {}): Promise<Shown> {
     const form = new URLSearchParams(fields);
     if (this.cookie !== null && !form.has("csrf")) form.set("csrf", await this.csrf());
-    return this.post(path, form, OWN);
+    return this.post(path, form, { origin: this.#origin, "sec-fetch-site": "same-origin" });
   }
 
   /** Sends a form as it is. */
@@ -70,13 +76,13 @@ export class Visitor {
 
   async #send(path: string, init: { method: string; headers: Record<string, string>; body?: string }): Promise<Shown> {
     const headers = { ...init.headers, ...(this.cookie !== null && { cookie: this.cookie }) };
-    const response = await this.#app.request(ORIGIN + path, { ...init, headers }, {
+    const response = await this.#app.request(this.#origin + path, { ...init, headers }, {
       ...env,
       ...this.#settings,
     } as unknown as Env);
     const set = response.headers.get("set-cookie");
     if (set !== null) {
-      expect(set).toMatch(/^__Host-logship=[\w-]*; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
+      expect(set).toMatch(/^__Host-logship(?:-\d+)?=[\w-]*; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
       this.cookie = set.includes("Max-Age=0") ? null : (set.split(";")[0] ?? null);
     }
     const shown = {

@@ -2,7 +2,7 @@ import { isLocalHost } from "../../../base/hosts.ts";
 import { STORE_TERMS } from "../conf.ts";
 import { type DestinationForm, furtherParameters, type Lens, PATH } from "../destination-form.ts";
 import { STORE_PATH } from "../store/fields.ts";
-import { SIGNATURE } from "./sas.ts";
+import { isPlain } from "./sas.ts";
 
 /**
  * Segments of a path before that of the blobs: the container, behind its account on a local server.
@@ -40,7 +40,7 @@ const BELOW: Lens = {
 
 const EMPTY = { scheme: "azure", authority: "", path: "", query: "" };
 
-const SAS = furtherParameters({ isSecret: (name) => name === SIGNATURE, hasCode: false });
+const SAS = furtherParameters({ isSecret: (name) => !isPlain(name), hasCode: false });
 
 export const azureForm: DestinationForm = {
   id: "azure",

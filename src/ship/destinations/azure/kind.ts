@@ -4,7 +4,7 @@ import { type PlaceRead, parseParameters, parsePath, readings, STORE_TERMS } fro
 import type { ConfParts, DestinationKind, NetworkPlatform, OpenDestination, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { type AzureDestination, blobStore } from "./blob-store.ts";
-import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE } from "./sas.ts";
+import { createsOnly, expiredWords, isPlain, readSas, remarkOf, SAS_PARAMETERS } from "./sas.ts";
 
 /**
  * Azure Blob Storage: `azure://<account>.blob.core.windows.net/<container>/<path>?<SAS>`, the
@@ -14,7 +14,7 @@ import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE
 export const azure = {
   schemes: ["azure"],
   terms: () => STORE_TERMS,
-  isSecret: (parameter) => parameter === SIGNATURE,
+  isShown: isPlain,
   ...readings(readPlace, readSas),
   remark: (destination) => remarkOf((destination as AzureDestination).credentials),
   expiresMs: (destination) => (destination as AzureDestination).credentials.expiresMs,

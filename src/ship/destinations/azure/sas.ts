@@ -28,6 +28,9 @@ export const SAS_PARAMETERS: readonly string[] = [
   SIGNATURE,
 ];
 
+/** Whether the value of a parameter is no secret. */
+export const isPlain = (parameter: string): boolean => parameter !== SIGNATURE && SAS_PARAMETERS.includes(parameter);
+
 /** Before this version a blob that comes in one request holds 64 MiB at most. */
 const OLDEST_VERSION = "2016-05-31";
 

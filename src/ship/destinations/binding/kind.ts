@@ -13,7 +13,7 @@ interface BindingDestination extends Destination {
  */
 export const binding = {
   schemes: ["binding"],
-  isSecret: () => false,
+  isShown: () => false,
   terms: () => STORE_TERMS,
   place: readPlace,
   destination: (parts, context): Parsed<BindingDestination> => {

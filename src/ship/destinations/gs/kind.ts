@@ -1,6 +1,6 @@
 import { parseEndpoint } from "../../../base/hosts.ts";
 import type { DestinationContext } from "../../../config.ts";
-import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
+import { KEY_PARAMETERS, KEY_REFERENCE, readKeys } from "../access-keys.ts";
 import { type PlaceRead, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
@@ -12,7 +12,7 @@ import { type GoogleDestination, googleStore } from "./google-store.ts";
  */
 export const gs = {
   schemes: ["gs"],
-  isSecret: (parameter) => KEY_SECRETS.includes(parameter),
+  isShown: (parameter) => ["endpoint", KEY_REFERENCE].includes(parameter),
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
   // Made by the method above.

@@ -3,10 +3,10 @@ import { isLocalHost, parseEndpoint } from "../../../base/hosts.ts";
 import type { DestinationContext } from "../../../config.ts";
 import { parsePairs } from "../conf.ts";
 import type { ConfParts, DestinationKind, Parsed, Place, Plan, PlannedObject } from "../destination.ts";
-import { MASK } from "../masks.ts";
+import { MASK, maskText } from "../masks.ts";
 import { openReceiver } from "./open.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
-import { hostOf, receiverTerms, SECRET_NAME } from "./receiver-form.ts";
+import { hostOf, isShownBy, PLAIN_HTTP, receiverTerms } from "./receiver-form.ts";
 import { bodyOf, headOf, type SentBody, tooMuch } from "./request.ts";
 
 /**
@@ -25,7 +25,7 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
     readReceiver(parts, context, of(hostOf(parts.authority), `/${parts.path}`));
   return {
     schemes: [scheme],
-    isSecret: (parameter) => SECRET_NAME.test(parameter),
+    isShown: (parameter) => receivers.some((each) => isShownBy(each, parameter)),
     hasSecretPath: receivers.some(({ hasSecretPath }) => hasSecretPath === true),
     terms: (place) => receiverTerms(at(place)),
     place: (parts, context) => {
@@ -49,9 +49,6 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
 }
 
 const HEADER = "header_";
-
-/** In local development: plain http to a local host. */
-const PLAIN_HTTP = "tls";
 
 /** Headers that are made here, or that belong to the connection: RFC 9110, section 7.6.1. */
 const NOT_GIVEN: ReadonlySet<string> = new Set([
@@ -96,10 +93,11 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   if (receiver.hasSecretPath === true && secretOf(path) === "")
     return { ok: false, why: "the path must end with the receiver's code" };
-  const query = kept.map(({ text }) => text).join("&");
-  const shown = [...kept, ...held].map(({ name, text }) =>
-    SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text,
-  );
+  const query = kept.join("&");
+  const shown = maskText(`?${[...kept, ...held].join("&")}`, {
+    isSecret: (name) => !isShownBy(receiver, name),
+    hasCode: false,
+  });
   const at = (shownPath: string, text: string): string =>
     `${endpoint.value.origin}/${shownPath}${text === "" ? "" : `?${text}`}`;
   const shownPath = receiver.hasSecretPath === true ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
@@ -108,7 +106,7 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
     value: {
       place: {
         scheme: parts.scheme,
-        endpoint: new URL(at(shownPath, shown.join("&"))),
+        endpoint: new URL(at(shownPath, shown.slice(1))),
         accountId: null,
         bucket: "",
         path: "",
@@ -128,9 +126,9 @@ interface Parameters {
   headers: Map<string, string>;
   parameters: Map<string, string>;
   /** What goes into the address, as it is written. */
-  kept: { name: string; text: string }[];
+  kept: string[];
   /** What says where the records are held, and does not. */
-  held: { name: string; text: string }[];
+  held: string[];
 }
 
 function readParameters(
@@ -166,10 +164,10 @@ function readParameters(
     }
     if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
     parameters.set(name, value);
-    if (!isOwn) kept.push({ name, text });
-    else if (holder.includes(name)) held.push({ name, text: `${name}=${encodeURIComponent(value)}` });
+    if (!isOwn) kept.push(text);
+    else if (holder.includes(name)) held.push(`${name}=${encodeURIComponent(value)}`);
   }
-  held.sort((a, b) => (a.name < b.name ? -1 : 1));
+  held.sort();
   return { ok: true, value: { headers, parameters, kept, held } };
 }
 

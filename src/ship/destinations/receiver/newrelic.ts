@@ -33,6 +33,7 @@ export const newrelic: Receiver = {
   isAt: (host, path) => /^(?:gov-)?log-api\.(?:[a-z0-9-]+\.)?newrelic\.com$/.test(host) && /^\/log\/v1\/?$/.test(path),
   name: "New Relic",
   own: [KEY, "format"],
+  secret: [KEY],
   id: "attribute logship.id",
   // Each log also gets a message of up to 4,000 characters.
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: LIMITS.records, bytes: 600_000 } },

@@ -11,12 +11,17 @@ import {
 } from "../destination-form.ts";
 import type { Receiver } from "./receiver.ts";
 
+/** In local development: plain http to a local host. */
+export const PLAIN_HTTP = "tls";
+
 /**
- * Parameters that are secrets, whatever the receiver: every header, and what is called like one.
- * The values of all others are shown.
+ * Whether the value of a parameter is shown: it is one of the receiver's, and no secret. What a
+ * user has made up may be one, whatever its name, and so is every header.
  */
-export const SECRET_NAME =
-  /^header_|(?:key|token|secret|password|passwd|passphrase|signature|authorization)\d*$|(?:^|[-_.])(?:pwd|pass|auth|sig|code|jwt|bearer|hmac|sas)$/i;
+export function isShownBy({ parameters = [], own = [], secret = [], harmless = [] }: Receiver, name: string): boolean {
+  const known = [...(parameters === "any" ? harmless : parameters), ...own, PLAIN_HTTP];
+  return known.includes(name) && !secret.includes(name);
+}
 
 /** What a receiver promises, and what a job has to keep to. */
 export function receiverTerms({ id, takes }: Receiver): Terms {
@@ -25,10 +30,10 @@ export function receiverTerms({ id, takes }: Receiver): Terms {
 
 /** The form of a receiver: what it asks for, then parameters and headers that have no field. */
 export function receiverForm(receiver: Receiver): DestinationForm {
-  const { scheme, isAt, name, parameters = [], own = [], hasSecretPath = false, probe = {} } = receiver;
+  const { scheme, isAt, name, parameters = [], secret = [], hasSecretPath = false, probe = {} } = receiver;
   const asks = receiver.asks ?? { about: `\`${scheme}://\`, with a URL.`, fields: [url({ hasCode: hasSecretPath })] };
   const claimed = new Set(asks.fields.flatMap(({ at }) => at.claims));
-  const known = [...(parameters === "any" ? [] : parameters), ...own.filter((each) => SECRET_NAME.test(each))];
+  const known = [...(parameters === "any" ? [] : parameters), ...secret];
   const others = [...new Set(known)].filter((each) => !claimed.has(each.toLowerCase()));
   return {
     id: isAt === undefined ? scheme : slug(asks.name ?? name),
@@ -43,7 +48,7 @@ export function receiverForm(receiver: Receiver): DestinationForm {
     parts: [
       ...asks.fields,
       ...others.map((each) => ({
-        ...text(each, { label: each, isSecret: SECRET_NAME.test(each) }),
+        ...text(each, { label: each, isSecret: secret.includes(each) }),
         isFurther: true as const,
       })),
       // Where anything may be asked for, the headers say who sends it.
@@ -84,16 +89,18 @@ export function path(words: Words = {}): FormField {
   return { name: "path", label: "Path", at: PATH, blamed: /^the path\b/, ...words };
 }
 
-/** Host, path and parameters in one. @param hasCode the end of the path is a secret. */
-export function url({ hasCode = false, ...words }: Words & { hasCode?: boolean } = {}): FormField {
+/** `hasCode`: the end of the path is a secret. `harmless`: parameters that are shown. */
+type UrlWords = Words & { hasCode?: boolean; harmless?: readonly string[] };
+
+/** Host, path and parameters in one. */
+export function url({ hasCode = false, harmless = [], ...words }: UrlWords = {}): FormField {
   const { label = "URL", missing = "Enter the URL.", hint = URL_HINT, ...more } = words;
-  const secrets = { isSecret: (name: string) => SECRET_NAME.test(name), hasCode };
-  const at = address(secrets);
+  const at = address({ isSecret: (name) => !harmless.includes(name), hasCode });
   return { name: "url", at, blamed: /^(?:the address|the path|a parameter)\b/, label, missing, hint, ...more };
 }
 
 const URL_HINT =
-  "Such as `https://logs.example/in?team=a`. Parameters whose names suggest a secret are shown as `****`.";
+  "Such as `https://logs.example/in?team=a`. The path is shown; of parameters, only such as `team` and `index`.";
 
 /** A header that holds a secret. @param prefix stands before what is entered: `Bearer `. */
 export function secretHeader(name: string, { prefix = "", ...words }: Words & { prefix?: string } = {}): FormField {

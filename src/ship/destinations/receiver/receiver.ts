@@ -20,6 +20,10 @@ export interface Receiver {
   readonly parameters?: "any" | readonly string[];
   /** Of these, those that are for us: no request has them. */
   readonly own?: readonly string[];
+  /** Of these, those whose values are secrets. */
+  readonly secret?: readonly string[];
+  /** Where there may be any: those whose values are known to be no secrets. */
+  readonly harmless?: readonly string[];
   /** Of these, those that say what holds the records: they are part of its place. */
   readonly holder?: readonly string[];
   /** The end of its path is a secret. */

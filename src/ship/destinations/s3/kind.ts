@@ -1,6 +1,6 @@
 import { isLoopback, isPublicHost, parseEndpoint } from "../../../base/hosts.ts";
 import type { DestinationContext } from "../../../config.ts";
-import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
+import { KEY_PARAMETERS, KEY_REFERENCE, readKeys } from "../access-keys.ts";
 import { type Parameters, type PlaceRead, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
@@ -13,7 +13,7 @@ import { objectStore, type S3Destination, type S3Place } from "./object-store.ts
  */
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
-  isSecret: (parameter) => KEY_SECRETS.includes(parameter),
+  isShown: (parameter) => [...S3_OWN, ...OBJSTORE_OWN, KEY_REFERENCE].includes(parameter),
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
   misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
@@ -25,6 +25,9 @@ export const s3 = {
       why: whyOf(destination.endpoint, platform),
     }),
 } as const satisfies DestinationKind;
+
+const S3_OWN: readonly string[] = ["region", "endpoint", "sse"];
+const OBJSTORE_OWN: readonly string[] = ["account-id"];
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
 const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
@@ -40,7 +43,7 @@ function readPlace(
     return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
   const path = parsePath(rawPath);
   if (!path.ok) return path;
-  const [own, locate] = scheme === "s3" ? [["region", "endpoint", "sse"], locateS3] : [["account-id"], locateObjstore];
+  const [own, locate] = scheme === "s3" ? [S3_OWN, locateS3] : [OBJSTORE_OWN, locateObjstore];
   const parameters = parseParameters(query, [...own, ...KEY_PARAMETERS]);
   if (!parameters.ok) return parameters;
   const located = locate(parameters.value, context);

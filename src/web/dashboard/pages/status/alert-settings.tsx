@@ -72,7 +72,7 @@ export const Settings: FC<{
           type="password"
           label={key.label}
           error={faults.at("secret")}
-          hint={of === null ? `${key.form}. Stored encrypted, never shown.` : "Empty keeps the stored one."}
+          hint={of === null ? `${key.form}. Stored encrypted, never shown.` : "Empty keeps it, at the same address."}
           autocomplete="off"
         />
       )}
