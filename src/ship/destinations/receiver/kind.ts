@@ -1,9 +1,10 @@
 import { utf8Length } from "../../../base/bytes.ts";
 import { isLocalHost, parseEndpoint } from "../../../base/hosts.ts";
 import type { DestinationContext } from "../../../config.ts";
+import { blankFault } from "../../../formats/secrets/blanks.ts";
 import { parsePairs } from "../conf.ts";
 import type { ConfParts, DestinationKind, Parsed, Place, Plan, PlannedObject } from "../destination.ts";
-import { MASK } from "../masks.ts";
+import { decoded, MASK } from "../masks.ts";
 import { openReceiver } from "./open.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
 import { hostOf, receiverTerms, SECRET_NAME } from "./receiver-form.ts";
@@ -96,6 +97,8 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   if (receiver.hasSecretPath === true && secretOf(path) === "")
     return { ok: false, why: "the path must end with the receiver's code" };
+  const blank = receiver.hasSecretPath === true ? blankFault("the path", decoded(secretOf(path))) : null;
+  if (blank !== null) return { ok: false, why: blank };
   const query = kept.map(({ text }) => text).join("&");
   const shown = [...kept, ...held].map(({ name, text }) =>
     SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text,
@@ -117,6 +120,18 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
       options: { path, parameters, headers },
     },
   };
+}
+
+const UNFIT = "a parameter must not contain blanks or #";
+
+/**
+ * What is wrong with a header's value, as far as it may be a credential: one blank stands behind a
+ * scheme (`Bearer <token>`), none in what is called a key, and elsewhere any.
+ */
+function headerFault(lower: string, value: string): string | null {
+  const isScheme = /^(?:proxy-)?authorization$/.test(lower);
+  const credential = isScheme ? value.replace(/^[!-~]+ (?=[!-~])/, "") : value;
+  return blankFault(`header ${lower}`, credential, !isScheme && !SECRET_NAME.test(lower));
 }
 
 /** The last segment of a path. */
@@ -146,12 +161,14 @@ function readParameters(
   for (const { text, name, value } of pairs.value) {
     // A URL would cut the rest off, or write these in another way.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-    if (/[\u0000-\u0020\u007f#]/.test(text)) return { ok: false, why: "a parameter must not contain blanks or #" };
+    const isUnfit = /[\u0000-\u0020\u007f#]/.test(text);
     if (name.startsWith(HEADER)) {
       const header = name.slice(HEADER.length);
       const lower = header.toLowerCase();
       if (!HEADER_NAME.test(header)) return { ok: false, why: "a header's name is not a valid one" };
       if (NOT_GIVEN.has(lower)) return { ok: false, why: `the header ${lower} cannot be set` };
+      const why = headerFault(lower, value) ?? (isUnfit ? UNFIT : null);
+      if (why !== null) return { ok: false, why };
       if (!HEADER_VALUE.test(value)) return { ok: false, why: `header ${lower} must be printable ASCII` };
       if (headers.has(lower)) return { ok: false, why: `header ${lower} is given twice` };
       headers.set(lower, value);
@@ -165,6 +182,8 @@ function readParameters(
       return { ok: false, why: `unknown parameter; known for this scheme are ${names}` };
     }
     if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
+    const why = (SECRET_NAME.test(name) ? blankFault(name, value) : null) ?? (isUnfit ? UNFIT : null);
+    if (why !== null) return { ok: false, why };
     parameters.set(name, value);
     if (!isOwn) kept.push({ name, text });
     else if (holder.includes(name)) held.push({ name, text: `${name}=${encodeURIComponent(value)}` });

@@ -22,7 +22,7 @@ export interface S3Destination extends S3Place, Destination {
  */
 const SHA256_META = "x-amz-meta-logship-sha256";
 
-/** A bucket reached by signed requests, Signature V4 with path-style addressing. */
+/** A bucket reached by signed requests, Signature V4. */
 export function objectStore(destination: S3Destination, platform: NetworkPlatform): HttpStore {
   const { credentials, region, sse } = destination;
   return new HttpStore(
@@ -77,6 +77,17 @@ function regionIn(text: string, code: string | null, { status, headers }: Respon
 }
 
 /**
+ * What stores say to a request with the bucket in its path, if they take it before the host alone:
+ * Alibaba OSS, Tencent COS, Volcengine TOS, Huawei OBS.
+ */
+export const VIRTUAL_ONLY: readonly string[] = [
+  "SecondLevelDomainForbidden",
+  "PathStyleDomainForbidden",
+  "InvalidPathAccess",
+  "VirtualHostDomainRequired",
+];
+
+/**
  * 400s that say something of the destination or of the moment, not of the object.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
@@ -90,6 +101,7 @@ const MEANINGS: readonly (readonly [Meaning, ReadonlySet<string>])[] = [
       "InvalidBucketName",
       "InvalidToken",
       "TokenRefreshRequired",
+      ...VIRTUAL_ONLY,
     ]),
   ],
   ["moment", new Set(["BadDigest", "IncompleteBody", "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch"])],

@@ -68,8 +68,9 @@ describe("a small object that somebody waits for", () => {
     [[500, 502], "HTTP 502"],
     [[500, 403], "HTTP 403"],
     [[404], "HTTP 404"],
-    [[429], "HTTP 429"],
-  ] as const)("is written once more after a 5xx, and after nothing else: %o", async ([statuses, words]) => {
+    [[429, 200], null],
+    [[429, 429], "HTTP 429"],
+  ] as const)("is written once more after a 5xx or 429, and after nothing else: %o", async ([statuses, words]) => {
     const { left, write } = answering(...statuses);
     const fault = writeFault(await persistently(write));
     expect(fault).toBe(words && `error writing object: error uploading: ${words}`);
