@@ -30,8 +30,8 @@ export function recordRenderer(format: OutputFormat): RecordRenderer {
 function renderer(format: OutputFormat): RecordRenderer {
   const { texts, fields } = recordLayout(format);
   const { recordPrefix, recordSuffix } = format;
-  const csv = format.escapeFormulas ? (json: string) => csvValue(harmless(json)) : csvValue;
-  const valueText = format.type === "csv" ? csv : (json: string) => json;
+  const harmlessly = format.escapeFormulas ? harmless : (json: string) => json;
+  const valueText = (json: string) => (format.type === "csv" ? csvValue(harmlessly(json)) : json);
   const first = texts[0] ?? "";
   const rest = fields.map((field, i) => ({ field, after: texts[i + 1] ?? "" }));
   const encode = (record: FieldTexts): string => {

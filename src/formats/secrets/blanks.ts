@@ -1,15 +1,10 @@
-/**
- * Blanks, line breaks, control characters, and what has no width or no ink (U+2800): none is part of
- * a credential, and each comes along when one is copied. https://www.unicode.org/reports/tr44/
- */
+/** Also what has no width, or no ink (U+2800). https://www.unicode.org/reports/tr44/ */
 const UNSEEN = /[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
- * Why a text is no credential as it was issued; null: it may be one. The one rule for all that is
- * entered as a credential: of destinations, of receivers of alerts, and in secrets of the
- * deployment.
- * @param name what it is called; its value is never repeated.
- * @param mayHaveBlanks single ones may stand inside, as in `Bearer <token>`.
+ * What no credential has, and comes along when one is copied: the one rule for all that are
+ * entered. @param name what it is called; its value is never repeated. null: it may be one.
+ * @param mayHaveBlanks single ones may stand inside.
  */
 export function blankFault(name: string, value: string, mayHaveBlanks = false): string | null {
   const text = mayHaveBlanks ? value.replaceAll(/(?<=\S) (?=\S)/g, "") : value;

@@ -58,7 +58,6 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
   // A URL parser drops some characters and reads others as a slash: the URL would differ from the
   // text.
   if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be ASCII without spaces and backslashes" };
-  // Encoded, they may stand inside a text of the query, but end no key.
   const blank = blankFault("", decoded(text), true);
   if (blank !== null) return { ok: false, why: blank.trimStart() };
   // Unlike an endpoint, it may have a query: some receivers expect their key there.

@@ -123,7 +123,6 @@ export function parseParameters(query: string, known: readonly string[]): Parsed
       return { ok: false, why: `unknown parameter; known for this scheme are ${known.join(", ")}` };
     if (parameters.has(name)) return { ok: false, why: `${name} is given twice` };
     if (value === "") return { ok: false, why: `${name} is empty` };
-    // Of a store, all of them: what is copied with a blank may end with any.
     const why = blankFault(name, value);
     if (why !== null) return { ok: false, why };
     parameters.set(name, value);

@@ -23,9 +23,7 @@ export const elastic: Receiver = {
   id: "_id: once within one backing index",
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 5_000_000 } },
   fault: ({ path }) =>
-    /^(?:[^/]+\/)*[^/_+-][^/]{0,254}$/.test(path)
-      ? null
-      : "the path must end with the name of an index, an alias or a data stream",
+    /^(?:[^/]+\/)*[^/_+-][^/]{0,254}$/.test(path) ? null : "the path must end with an index, alias or data stream",
   requestPath: (path) => `${path}/_bulk`,
   form: () => ({
     contentType: "application/x-ndjson",

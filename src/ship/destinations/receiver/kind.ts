@@ -122,18 +122,6 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   };
 }
 
-const UNFIT = "a parameter must not contain blanks or #";
-
-/**
- * What is wrong with a header's value, as far as it may be a credential: one blank stands behind a
- * scheme (`Bearer <token>`), none in what is called a key, and elsewhere any.
- */
-function headerFault(lower: string, value: string): string | null {
-  const isScheme = /^(?:proxy-)?authorization$/.test(lower);
-  const credential = isScheme ? value.replace(/^[!-~]+ (?=[!-~])/, "") : value;
-  return blankFault(`header ${lower}`, credential, !isScheme && !SECRET_NAME.test(lower));
-}
-
 /** The last segment of a path. */
 function secretOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
@@ -161,13 +149,15 @@ function readParameters(
   for (const { text, name, value } of pairs.value) {
     // A URL would cut the rest off, or write these in another way.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-    const isUnfit = /[\u0000-\u0020\u007f#]/.test(text);
+    const unfit = /[\u0000-\u0020\u007f#]/.test(text) ? "a parameter must not contain blanks or #" : null;
     if (name.startsWith(HEADER)) {
       const header = name.slice(HEADER.length);
       const lower = header.toLowerCase();
       if (!HEADER_NAME.test(header)) return { ok: false, why: "a header's name is not a valid one" };
       if (NOT_GIVEN.has(lower)) return { ok: false, why: `the header ${lower} cannot be set` };
-      const why = headerFault(lower, value) ?? (isUnfit ? UNFIT : null);
+      // One blank stands behind a scheme (`Bearer <token>`), and any inside what is called no key.
+      const credential = lower.endsWith("authorization") ? value.replace(/^[!-~]+ (?=[!-~])/, "") : value;
+      const why = blankFault(`header ${lower}`, credential, !SECRET_NAME.test(lower)) ?? unfit;
       if (why !== null) return { ok: false, why };
       if (!HEADER_VALUE.test(value)) return { ok: false, why: `header ${lower} must be printable ASCII` };
       if (headers.has(lower)) return { ok: false, why: `header ${lower} is given twice` };
@@ -182,7 +172,7 @@ function readParameters(
       return { ok: false, why: `unknown parameter; known for this scheme are ${names}` };
     }
     if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
-    const why = (SECRET_NAME.test(name) ? blankFault(name, value) : null) ?? (isUnfit ? UNFIT : null);
+    const why = (SECRET_NAME.test(name) ? blankFault(name, value) : null) ?? unfit;
     if (why !== null) return { ok: false, why };
     parameters.set(name, value);
     if (!isOwn) kept.push({ name, text });

@@ -8,10 +8,9 @@ import { openStore, whyOf } from "../store/open.ts";
 import { objectStore, type S3Destination, type S3Place } from "./object-store.ts";
 
 /**
- * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…][&addressing-style=virtual]
- * [&sse=AES256]`, any of them, and `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the
- * platform's own; each with `access-key-id=…&secret-access-key=…` or
- * `credentials=env:DEST_<NAME>`.
+ * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…]…`, any of them, and
+ * `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the platform's own; each with
+ * `access-key-id=…&secret-access-key=…` or `credentials=env:DEST_<NAME>`.
  */
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
@@ -29,10 +28,7 @@ export const s3 = {
 } as const satisfies DestinationKind;
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
-/**
- * A Ceph has it before the bucket, and may have the empty one: `acme:logs`, `:logs`. A port stands
- * behind a host. https://docs.ceph.com/en/latest/radosgw/multitenancy/
- */
+/** Of a Ceph, maybe empty; no host before a port. https://docs.ceph.com/en/latest/radosgw/multitenancy/ */
 const TENANT = /^\w{0,128}:(?!\d{1,5}$)/;
 /** One that may stand before a host: one label, as certificates of stores cover no second one. */
 const HOST_BUCKET = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])$/;
@@ -41,18 +37,10 @@ const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
 const REGION = /^[A-Za-z0-9._-]{1,64}$/;
 const AWS_REGION = /^[a-z0-9-]{1,64}$/;
 
-/**
- * Domains of AWS's partitions, by their regions; `amazonaws.com` has all others, GovCloud among
- * them. https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
- */
-const AWS_DOMAINS: readonly (readonly [regions: RegExp, domain: string])[] = [
-  [/^cn-/, "amazonaws.com.cn"],
-  [/^eusc-/, "amazonaws.eu"],
-  [/^us-iso-/, "c2s.ic.gov"],
-  [/^us-isob-/, "sc2s.sgov.gov"],
-  [/^us-isof-/, "csp.hci.ic.gov"],
-  [/^eu-isoe-/, "cloud.adc-e.uk"],
-];
+/** Of AWS's partitions, by the first word of their regions; all others are in `amazonaws.com`. */
+const AWS_DOMAINS: ReadonlyMap<string, string> = new Map(
+  Object.entries({ cn: "amazonaws.com.cn", eusc: "amazonaws.eu" }),
+);
 
 function readPlace(
   { scheme, authority: bucket, path: rawPath, query }: ConfParts,
@@ -72,9 +60,9 @@ function readPlace(
   return { ok: true, value: { place, parameters: parameters.value } };
 }
 
-type Located = Pick<S3Place, "endpoint" | "addressing" | "region" | "sse" | "accountId">;
+type Located = Parsed<Pick<S3Place, "endpoint" | "addressing" | "region" | "sse" | "accountId">>;
 
-function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext, bucket: string): Parsed<Located> {
+function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext, bucket: string): Located {
   const region = parameters.get("region");
   if (region === undefined) return { ok: false, why: "region is missing" };
   const given = parameters.get("endpoint");
@@ -84,26 +72,21 @@ function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext,
     return { ok: false, why: "region must be 1 to 64 letters, digits, dashes, dots or underscores" };
   const sse = parameters.get("sse") ?? null;
   if (sse !== null && sse !== "AES256") return { ok: false, why: "sse must be AES256" };
-  const domain = AWS_DOMAINS.find(([regions]) => regions.test(region))?.[1] ?? "amazonaws.com";
+  const domain = AWS_DOMAINS.get(region.slice(0, region.indexOf("-"))) ?? "amazonaws.com";
   const endpoint = parseEndpoint(given ?? `s3.${region}.${domain}`, "endpoint", allowLoopback);
   if (!endpoint.ok) return endpoint;
-  const place: Located = { endpoint: endpoint.value, region, sse, accountId: null };
+  const place = { endpoint: endpoint.value, region, sse, accountId: null } as const;
   const addressing = parameters.get("addressing-style");
   if (addressing === undefined) return { ok: true, value: place };
-  if (addressing !== "virtual")
-    return { ok: false, why: "addressing-style must be virtual, or left out for path-style" };
+  if (addressing !== "virtual") return { ok: false, why: "addressing-style must be virtual, or left out" };
   if (!HOST_BUCKET.test(bucket))
     return { ok: false, why: "the bucket must be 2 to 63 lower-case letters, digits or dashes to stand in a host" };
-  // The host that is asked is another one.
-  const name = "endpoint, with the bucket before it,";
-  const asked = parseEndpoint(bucketUrl({ ...place, bucket, addressing }), name, allowLoopback);
+  const url = bucketUrl({ ...place, bucket, addressing });
+  const asked = parseEndpoint(url, "endpoint, with the bucket before it,", allowLoopback);
   return asked.ok ? { ok: true, value: { ...place, addressing } } : asked;
 }
 
-function locateObjstore(
-  parameters: Parameters,
-  { objstoreEndpoint, allowLoopback }: DestinationContext,
-): Parsed<Located> {
+function locateObjstore(parameters: Parameters, { objstoreEndpoint, allowLoopback }: DestinationContext): Located {
   const accountId = parameters.get("account-id");
   if (accountId === undefined) return { ok: false, why: "account-id is missing" };
   if (!ACCOUNT_ID.test(accountId)) return { ok: false, why: "account-id must be 1 to 64 letters, digits or dashes" };
@@ -154,11 +137,9 @@ function bucketInEndpoint({ endpoint, bucket, addressing }: Place): string | nul
   if (!inHost && !inPath) return null;
   const path = inPath ? pathname.slice(0, pathname.lastIndexOf("/")) : pathname.replace(/\/$/, "");
   const right = `${protocol}//${inHost ? rest : host}${path}`;
-  const [part, more] =
-    addressing === "virtual"
-      ? ["host", ""]
-      : ["path", inHost ? ", and addressing-style=virtual if the store wants the bucket in the host" : ""];
-  return `endpoint must not contain the bucket: it is added to the ${part} of each request. Use ${right}${more}`;
+  const isVirtual = addressing === "virtual";
+  const more = inHost && !isVirtual ? ", and addressing-style=virtual if the store wants the bucket in the host" : "";
+  return `endpoint must not contain the bucket: it is added to the ${isVirtual ? "host" : "path"} of each request. Use ${right}${more}`;
 }
 
 function decodedEnd(pathname: string): string {

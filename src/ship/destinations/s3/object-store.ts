@@ -76,16 +76,9 @@ function regionIn(text: string, code: string | null, { status, headers }: Respon
   return REGION.test(region) && region !== asked ? region : null;
 }
 
-/**
- * What stores say to a request with the bucket in its path, if they take it before the host alone:
- * Alibaba OSS, Tencent COS, Volcengine TOS, Huawei OBS.
- */
-export const VIRTUAL_ONLY: readonly string[] = [
-  "SecondLevelDomainForbidden",
-  "PathStyleDomainForbidden",
-  "InvalidPathAccess",
-  "VirtualHostDomainRequired",
-];
+/** What Alibaba OSS, Tencent COS, Volcengine TOS and Huawei OBS say to a bucket in the path. */
+export const VIRTUAL_ONLY =
+  /^(?:SecondLevelDomainForbidden|PathStyleDomainForbidden|InvalidPathAccess|VirtualHostDomainRequired)$/;
 
 /**
  * 400s that say something of the destination or of the moment, not of the object.
@@ -101,7 +94,6 @@ const MEANINGS: readonly (readonly [Meaning, ReadonlySet<string>])[] = [
       "InvalidBucketName",
       "InvalidToken",
       "TokenRefreshRequired",
-      ...VIRTUAL_ONLY,
     ]),
   ],
   ["moment", new Set(["BadDigest", "IncompleteBody", "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch"])],
@@ -112,5 +104,5 @@ const MEANINGS: readonly (readonly [Meaning, ReadonlySet<string>])[] = [
 export function meaningOf(status: number, code: string | null): Meaning | undefined {
   if (status === 404 || status === 410) return code === "NoSuchBucket" ? "destination" : undefined;
   if (status !== 400 || code === null) return undefined;
-  return MEANINGS.find(([, codes]) => codes.has(code))?.[0];
+  return VIRTUAL_ONLY.test(code) ? "destination" : MEANINGS.find(([, codes]) => codes.has(code))?.[0];
 }

@@ -71,7 +71,7 @@ const anyS3: DestinationForm = {
   // Behind another endpoint, a change of the region alone does not lead to the bucket, unless the
   // endpoint itself names the region that it signs for.
   mend: (values, { code, region }) => {
-    if (code !== null && VIRTUAL_ONLY.includes(code))
+    if (code !== null && VIRTUAL_ONLY.test(code))
       return { values: { ...values, addressing_style: "true" }, words: "Put the bucket into the host and test" };
     return region === null || (values.endpoint !== "" && code !== "AuthorizationHeaderMalformed")
       ? null

@@ -150,11 +150,9 @@ function encodePath(key: string): string {
 
 /** Below which address the keys of a bucket are, without a slash at its end. */
 export function bucketUrl({ endpoint, bucket, addressing }: Pick<Place, "endpoint" | "bucket" | "addressing">): string {
-  const { protocol, host } = endpoint;
-  const path = endpoint.pathname.replace(/\/$/, "");
-  return addressing === "virtual"
-    ? `${protocol}//${bucket}.${host}${path}`
-    : `${protocol}//${host}${path}/${encodePath(bucket)}`;
+  const { protocol, host, pathname } = endpoint;
+  const [before, after] = addressing === "virtual" ? [`${bucket}.`, ""] : ["", `/${encodePath(bucket)}`];
+  return `${protocol}//${before}${host}${pathname.replace(/\/$/, "")}${after}`;
 }
 
 /** Where a key of a bucket is. */

@@ -27,12 +27,8 @@ const LATE_LOOK: Seen = { shown: "unknown", answer: LATE, by: "HEAD" };
 /** The least time between two PUTs of one key, in ms. https://docs.cloud.google.com/storage/quotas */
 const ONE_KEY_MS = 1_000;
 
-/**
- * The store, whose PUTs of one key keep {@link ONE_KEY_MS} between them: Google takes one write a
- * second of an object, and answers 429 to the next. For probes, which are written again and again.
- */
+/** For probes: between two PUTs of a key there is time. Google answers 429 to the second in a second. */
 export function spaced(store: StoreClient, { now, sleep }: Pick<Platform, "now" | "sleep">): StoreClient {
-  /** When the last PUT of a key ended, in ms. */
   const ended = new Map<string, number>();
   return {
     head: (key) => store.head(key),
@@ -94,8 +90,7 @@ export function writeChallenge(store: StoreClient, key: string, token: string): 
 
 /**
  * Writes once more if the store answers a 5xx or 429, and names no time to come again: that is
- * mostly of the moment, such as another one's probe in the same second, and only the user would try
- * again. Both together take no longer than one may.
+ * mostly of the moment, and only the user would try again. Both take no longer than one may.
  */
 export async function persistently(write: () => Promise<Probed>): Promise<Probed> {
   let first: Probed | undefined;

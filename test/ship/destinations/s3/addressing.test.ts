@@ -93,10 +93,6 @@ describe("a region of AWS", () => {
     ["cn-north-1", "s3.cn-north-1.amazonaws.com.cn"],
     ["cn-northwest-1", "s3.cn-northwest-1.amazonaws.com.cn"],
     ["eusc-de-east-1", "s3.eusc-de-east-1.amazonaws.eu"],
-    ["us-iso-east-1", "s3.us-iso-east-1.c2s.ic.gov"],
-    ["us-isob-east-1", "s3.us-isob-east-1.sc2s.sgov.gov"],
-    ["us-isof-south-1", "s3.us-isof-south-1.csp.hci.ic.gov"],
-    ["eu-isoe-west-1", "s3.eu-isoe-west-1.cloud.adc-e.uk"],
   ])("leads to the domain of its partition: %s", (region, host) => {
     const keys = "access-key-id=A&secret-access-key=B";
     expect(destination(`s3://traces/x?region=${region}&${keys}`).endpoint.href).toBe(`https://${host}/`);
@@ -202,7 +198,7 @@ describe("addressing by host", () => {
     const style = (text: string): string | null =>
       whyNot(`${conf("traces", "store.example")}&addressing-style=${text}`);
     for (const text of ["path", "Virtual", "auto", "host"])
-      expect(style(text)).toBe("addressing-style must be virtual, or left out for path-style");
+      expect(style(text)).toBe("addressing-style must be virtual, or left out");
   });
 
   it("leads to the same objects as path-style does, and to another address", () => {

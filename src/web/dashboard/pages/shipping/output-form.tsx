@@ -90,10 +90,7 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
             name="escape_formulas"
             label="Escape formulas in CSV"
             checked={options.escape_formulas === true}
-            hint={
-              faultAt(faults, "/output_options/escape_formulas") ??
-              "Texts that a spreadsheet would run, such as =1+1, get a ' before them."
-            }
+            hint={faultAt(faults, "/output_options/escape_formulas") ?? "Texts such as =1+1 get a ' before them."}
           />
         )}
       </fieldset>
