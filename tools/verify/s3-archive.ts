@@ -28,7 +28,7 @@ export class StoreFailure extends Error {}
 const AGAIN_MS = [500, 2_000, 8_000];
 
 /**
- * Where `s3://<bucket>/<prefix>` is, by the variables that the AWS CLI takes, which has none for the
+ * Where `s3://<bucket>/<prefix>` is, by the variables that the AWS CLI takes. It has none for the
  * style of addressing.
  * @returns what is missing, in words.
  */

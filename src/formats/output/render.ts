@@ -83,7 +83,7 @@ function runsOf(format: OutputFormat): Run[] | null {
 /** https://owasp.org/www-community/attacks/CSV_Injection; some locales take the wide forms, too. */
 const FORMULA = /[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
-/** A string whose first character makes it a formula, with a `'` before that. @param json any value. */
+/** A `'` before a string that begins as a formula does. @param json any value. */
 function harmless(json: string): string {
   const first = /^"(\\u[0-9a-f]{4}|\\.|[^"])/i.exec(json)?.[1];
   return first !== undefined && FORMULA.test(JSON.parse(`"${first}"`)) ? `"'${json.slice(1)}` : json;

@@ -45,7 +45,7 @@ export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): n
   };
 }
 
-/** The same, where no sleep advances the clock: what a test reckons in ms has no probe's pause in it. */
+/** The same, where no sleep advances the clock: for tests that reckon in ms. */
 export function setSteadyClock(nowMs: number): ReturnType<typeof setClock> {
   const clock = setClock(nowMs);
   vi.spyOn(platform, "sleep").mockResolvedValue();

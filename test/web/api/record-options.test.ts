@@ -1,4 +1,7 @@
-/** `truncate`, `rows` and `escape_formulas` of `output_options`: from the API to the objects, with what is counted. */
+/**
+ * `truncate`, `rows` and `escape_formulas` of `output_options`: from the API to the objects, with
+ * what is counted.
+ */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";

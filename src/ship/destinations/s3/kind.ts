@@ -28,7 +28,7 @@ export const s3 = {
 } as const satisfies DestinationKind;
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
-/** Of a Ceph, maybe empty; no host before a port. https://docs.ceph.com/en/latest/radosgw/multitenancy/ */
+/** Of a Ceph, maybe empty. No host, before a port. https://docs.ceph.com/en/latest/radosgw/s3/ */
 const TENANT = /^\w{0,128}:(?!\d{1,5}$)/;
 /** One that may stand before a host: one label, as certificates of stores cover no second one. */
 const HOST_BUCKET = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])$/;

@@ -24,10 +24,10 @@ const ALL_WAIT_MS = 30_000;
 const LATE: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 const LATE_LOOK: Seen = { shown: "unknown", answer: LATE, by: "HEAD" };
 
-/** The least time between two PUTs of one key, in ms. https://docs.cloud.google.com/storage/quotas */
+/** Least time between two PUTs of a key, in ms. https://docs.cloud.google.com/storage/quotas */
 const ONE_KEY_MS = 1_000;
 
-/** For probes: between two PUTs of a key there is time. Google answers 429 to the second in a second. */
+/** For probes: Google answers 429 to a second PUT of a key within a second. */
 export function spaced(store: StoreClient, { now, sleep }: Pick<Platform, "now" | "sleep">): StoreClient {
   const ended = new Map<string, number>();
   return {

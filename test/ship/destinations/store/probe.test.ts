@@ -117,7 +117,7 @@ describe("a trial of the condition", () => {
 });
 
 describe("writes of one key", () => {
-  /** A store that takes one write a second of a key, as Google's does, and refuses the next with 429. */
+  /** It takes one write a second of a key, as Google's does, and refuses the next with 429. */
   function google(script: readonly number[] = []) {
     let nowMs = 0;
     const left = [...script];
