@@ -58,7 +58,7 @@ export function readS3Settings(
     accessKeyId,
     secretAccessKey,
     sessionToken: env.AWS_SESSION_TOKEN || undefined,
-    isVirtual,
+    ...(isVirtual && { isVirtual }),
   };
 }
 
