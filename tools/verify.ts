@@ -23,6 +23,8 @@ const USAGE = `usage: npm run verify -- <folder | s3://bucket/prefix> --key <pub
   --expired-before <day>   YYYYMMDD: objects and manifests of earlier days may be gone, as by a lifecycle rule
   --until <day>            YYYYMMDD: this day and those before it must be covered
   --head <sha256>          of a manifest that must be there, as you noted it; again for each job
+  --addressing-style virtual
+                           the bucket stands before the host of AWS_ENDPOINT_URL, not in its path
 
 A bucket is read with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, and where needed AWS_SESSION_TOKEN,
 AWS_REGION and AWS_ENDPOINT_URL.
@@ -50,13 +52,14 @@ function dayOf(name: string, text: string | undefined): string | null {
   return day;
 }
 
-function archiveOf(from: string): Archive {
+function archiveOf(from: string, style: string | undefined): Archive {
+  if (style !== undefined && style !== "virtual") throw new Refused("--addressing-style: virtual, or left out");
   if (!from.startsWith("s3://")) {
     const folder = resolve(userFolder(process.env), from);
     if (!existsSync(folder)) throw new Refused(`${from}: there is no such folder`);
     return folderArchive(folder);
   }
-  const settings = readS3Settings(from, process.env);
+  const settings = readS3Settings(from, process.env, style === "virtual");
   if ("missing" in settings) throw new Refused(`missing: ${settings.missing}`);
   return s3Archive(settings, { fetch: (request) => fetch(request), pause });
 }
@@ -81,6 +84,7 @@ const OPTIONS = {
   "expired-before": { type: "string" },
   until: { type: "string" },
   head: { type: "string", multiple: true, default: [] as string[] },
+  "addressing-style": { type: "string" },
 } as const;
 
 await command(USAGE, OPTIONS, async ({ values, positionals: [from, ...more] }) => {
@@ -96,7 +100,7 @@ await command(USAGE, OPTIONS, async ({ values, positionals: [from, ...more] }) =
       nowMs: Date.now(),
       salt: randomBytes(16),
     };
-    const verified = await verifyArchive(archiveOf(from), options, ({ what, why }) =>
+    const verified = await verifyArchive(archiveOf(from, values["addressing-style"]), options, ({ what, why }) =>
       console.log(`${printable(what)}: ${printable(why)}`),
     );
     for (const line of summary(verified)) console.log(line);

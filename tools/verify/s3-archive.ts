@@ -12,6 +12,8 @@ export interface S3Settings {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
+  /** The bucket stands before the host. */
+  readonly isVirtual?: boolean;
 }
 
 export interface Outer {
@@ -26,12 +28,14 @@ export class StoreFailure extends Error {}
 const AGAIN_MS = [500, 2_000, 8_000];
 
 /**
- * Where `s3://<bucket>/<prefix>` is, by the variables that the AWS CLI takes.
+ * Where `s3://<bucket>/<prefix>` is, by the variables that the AWS CLI takes. It has none for the
+ * style of addressing.
  * @returns what is missing, in words.
  */
 export function readS3Settings(
   url: string,
   env: Readonly<Record<string, string | undefined>>,
+  isVirtual = false,
 ): S3Settings | { missing: string } {
   const match = /^s3:\/\/([^/?#]+)(?:\/([^?#]*))?$/.exec(url);
   if (match === null) return { missing: "an address like s3://<bucket>/<prefix>" };
@@ -40,7 +44,10 @@ export function readS3Settings(
     return { missing: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: keys that may list and read the bucket" };
   const given = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL;
   const region = env.AWS_REGION || env.AWS_DEFAULT_REGION || (given ? "auto" : "us-east-1");
-  const endpoint = (given || `https://s3.${region}.amazonaws.com`).replace(/\/+$/, "");
+  const endpoint = (given || `https://s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`).replace(
+    /\/+$/,
+    "",
+  );
   if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint))
     return { missing: "AWS_ENDPOINT_URL: an https:// address" };
   return {
@@ -51,11 +58,12 @@ export function readS3Settings(
     accessKeyId,
     secretAccessKey,
     sessionToken: env.AWS_SESSION_TOKEN || undefined,
+    ...(isVirtual && { isVirtual }),
   };
 }
 
 export function s3Archive(settings: S3Settings, { fetch, pause }: Outer): Archive {
-  const { bucket, prefix, endpoint, region, accessKeyId, secretAccessKey, sessionToken } = settings;
+  const { bucket, prefix, endpoint, region, accessKeyId, secretAccessKey, sessionToken, isVirtual } = settings;
   const client = new AwsClient({
     accessKeyId,
     secretAccessKey,
@@ -65,7 +73,7 @@ export function s3Archive(settings: S3Settings, { fetch, pause }: Outer): Archiv
     retries: 0,
   });
   const below = prefix === "" ? "" : `${prefix}/`;
-  const base = `${endpoint}/${encodeURIComponent(bucket)}`;
+  const base = isVirtual ? endpoint.replace("://", `://${bucket}.`) : `${endpoint}/${encodeURIComponent(bucket)}`;
 
   /** null: there is no such object. @throws StoreFailure */
   async function get(url: string, isObject: boolean): Promise<Response | null> {

@@ -22,6 +22,8 @@ export interface OutputFormat {
   recordTemplate: string;
   /** `CVE-2021-44228`: every `${` becomes `x{`. */
   escapeDollarBrace: boolean;
+  /** Of CSV: a text that a spreadsheet takes for a formula gets a `'` before it; absent: not. */
+  escapeFormulas?: true;
   /** Texts of `Exceptions` and `Logs` are shipped whole; absent: truncated. */
   truncate?: false;
   /** A row for each log line and exception, see rows.ts; absent: a record for each invocation. */

@@ -30,7 +30,8 @@ export function recordRenderer(format: OutputFormat): RecordRenderer {
 function renderer(format: OutputFormat): RecordRenderer {
   const { texts, fields } = recordLayout(format);
   const { recordPrefix, recordSuffix } = format;
-  const valueText = format.type === "csv" ? csvValue : (json: string) => json;
+  const harmlessly = format.escapeFormulas ? harmless : (json: string) => json;
+  const valueText = (json: string) => (format.type === "csv" ? csvValue(harmlessly(json)) : json);
   const first = texts[0] ?? "";
   const rest = fields.map((field, i) => ({ field, after: texts[i + 1] ?? "" }));
   const encode = (record: FieldTexts): string => {
@@ -77,6 +78,15 @@ function runsOf(format: OutputFormat): Run[] | null {
     else runs.push({ first: place, last: place, extra: null });
   }
   return runs;
+}
+
+/** https://owasp.org/www-community/attacks/CSV_Injection; some locales take the wide forms, too. */
+const FORMULA = /[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+
+/** A `'` before a string that begins as a formula does. @param json any value. */
+function harmless(json: string): string {
+  const first = /^"(\\u[0-9a-f]{4}|\\.|[^"])/i.exec(json)?.[1];
+  return first !== undefined && FORMULA.test(JSON.parse(`"${first}"`)) ? `"'${json.slice(1)}` : json;
 }
 
 /**

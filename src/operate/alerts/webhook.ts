@@ -7,9 +7,10 @@ import { backoffMs } from "../../base/backoff.ts";
 import { parseEndpoint } from "../../base/hosts.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../../base/limits.ts";
 import { type Platform, within } from "../../base/platform.ts";
+import { blankFault } from "../../formats/secrets/blanks.ts";
 import { decrypt, type EncryptionKeys, encrypt } from "../../formats/secrets/encrypted.ts";
 import type { Parsed } from "../../ship/destinations/destination.ts";
-import { MASK } from "../../ship/destinations/parse.ts";
+import { decoded, MASK } from "../../ship/destinations/masks.ts";
 import { retryAfter } from "../../ship/destinations/retry-after.ts";
 import type { Address, Post } from "./alert-formats.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
@@ -57,6 +58,8 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
   // A URL parser drops some characters and reads others as a slash: the URL would differ from the
   // text.
   if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be ASCII without spaces and backslashes" };
+  const blank = blankFault("", decoded(text), true);
+  if (blank !== null) return { ok: false, why: blank.trimStart() };
   // Unlike an endpoint, it may have a query: some receivers expect their key there.
   const endpoint = parseEndpoint(text.replace(/\?.*$/, ""), "url", allowLoopback);
   if (!endpoint.ok) return { ok: false, why: endpoint.why.replace(/^url /, "") };

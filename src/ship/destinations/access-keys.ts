@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { parsedJson } from "../../base/bytes.ts";
 import type { DestinationContext } from "../../config.ts";
+import { blankFault } from "../../formats/secrets/blanks.ts";
 import type { Parsed, Place } from "./destination.ts";
 
 /** An access key, as S3's dialects and HMAC keys of Google have it. */
@@ -49,6 +50,10 @@ export function readKeys(
   const parsed = EnvCredentials.safeParse(parsedJson(secret));
   if (!parsed.success) {
     return { ok: false, why: `the secret ${name} must be JSON with host, access_key_id and secret_access_key` };
+  }
+  for (const [part, value] of Object.entries(parsed.data)) {
+    const why = blankFault(`the secret ${name}: ${part}`, value);
+    if (why !== null) return { ok: false, why };
   }
   // The secret names the host it is meant for; without that, any user who may create a job could
   // have it sent anywhere.

@@ -1,6 +1,7 @@
 import { utf8Length } from "../../base/bytes.ts";
 import type { DestinationContext } from "../../config.ts";
 import { folderOf, LONGEST_FILL } from "../../formats/object/keys.ts";
+import { blankFault } from "../../formats/secrets/blanks.ts";
 import type { ConfParts, DestinationKind, Parsed, Place, Terms } from "./destination.ts";
 
 /** What kinds of destination share in reading their strings. */
@@ -122,6 +123,8 @@ export function parseParameters(query: string, known: readonly string[]): Parsed
       return { ok: false, why: `unknown parameter; known for this scheme are ${known.join(", ")}` };
     if (parameters.has(name)) return { ok: false, why: `${name} is given twice` };
     if (value === "") return { ok: false, why: `${name} is empty` };
+    const why = blankFault(name, value);
+    if (why !== null) return { ok: false, why };
     parameters.set(name, value);
   }
   return { ok: true, value: parameters };

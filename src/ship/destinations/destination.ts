@@ -106,6 +106,8 @@ export interface Place {
   readonly accountId: string | null;
   /** What holds the objects: a bucket, a container. */
   readonly bucket: string;
+  /** `virtual`: the bucket stands before the host of each request; absent: in its path. */
+  readonly addressing?: "virtual";
   /** Below the bucket, without slashes at its ends; may hold `{DATE}` anywhere, or be empty. */
   readonly path: string;
 }
@@ -118,7 +120,7 @@ export interface Destination extends Place {
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; why: string };
 
-export type NetworkPlatform = Pick<Platform, "fetch" | "now">;
+export type NetworkPlatform = Pick<Platform, "fetch" | "now" | "sleep">;
 
 export type Body = ReadableStream<Uint8Array>;
 

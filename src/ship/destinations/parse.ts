@@ -89,7 +89,8 @@ export function sameStore(a: Place, b: Place): boolean {
     a.scheme === b.scheme &&
     keepsSecrets(a.endpoint, b.endpoint) &&
     a.accountId === b.accountId &&
-    a.bucket === b.bucket
+    a.bucket === b.bucket &&
+    a.addressing === b.addressing
   );
 }
 
@@ -143,7 +144,7 @@ function daysIn(path: string): number[] {
   });
 }
 
-/** Addressing is by path: the end of one endpoint may be the bucket of another. */
+/** As addressed by path, where the end of one endpoint may be the bucket of another. */
 function folderUrl({ endpoint, bucket }: Place, folder: string): string {
   return `${endpoint.href.replace(/\/$/, "")}/${bucket}/${folder}`.replace(/\/$/, "");
 }

@@ -29,6 +29,8 @@ const ELSEWHERE =
 const REGION = "The bucket is in another region.";
 const REGION_NAME =
   "The store does not know this region. Use the region that the store shows for the bucket, spelled the same way; many stores accept auto or us-east-1.";
+const VIRTUAL_ONLY =
+  "The store wants the bucket in the host name. Add addressing-style=virtual; endpoint stays without the bucket.";
 const NO_BUCKET = "There is no bucket with this name. Create it, or check its name, the account and the endpoint.";
 const NO_STORE =
   "Neither an S3 interface nor a log receiver answers at this address. Use the endpoint itself, not a public address of the bucket, a console or a proxy.";
@@ -152,6 +154,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   InvalidDigest: CHANGED,
   InvalidEncryptionAlgorithmError: SETTING,
   InvalidObjectState: LOCKED,
+  InvalidPathAccess: VIRTUAL_ONLY,
   InvalidRegion: REGION_NAME,
   InvalidRegionName: REGION_NAME,
   InvalidRequest: SETTING,
@@ -170,11 +173,13 @@ const BY_CODE: Readonly<Record<string, string>> = {
   NotImplemented: SETTING,
   NotSignedUp: UNPAID,
   ObjectLocked: LOCKED,
+  PathStyleDomainForbidden: VIRTUAL_ONLY,
   PermanentRedirect: ELSEWHERE,
   QuotaExceeded: QUOTA,
   Redirect: ELSEWHERE,
   RequestExpired: SKEWED,
   RequestTimeTooSkewed: SKEWED,
+  SecondLevelDomainForbidden: VIRTUAL_ONLY,
   SignatureDoesNotMatch:
     "The secret access key does not match the access key ID, or a proxy in front of the store changes requests. Enter both again.",
   SlowDown: BUSY,
@@ -182,6 +187,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   TokenRefreshRequired: TEMPORARY,
   TooManyRequests: BUSY,
   UserSuspended: UNPAID,
+  VirtualHostDomainRequired: VIRTUAL_ONLY,
   // Of versitygw, with 404.
   XAdminUserNotFound: KEY_ID,
   XAmzContentSHA256Mismatch: CHANGED,

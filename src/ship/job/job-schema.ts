@@ -109,6 +109,12 @@ export const OutputOptions = tolerant({
       "What a record is: `invocation` (the default), or `log`, a row for each log line and each exception. Limits and counts are of invocations either way; one without both has no row, and counts as filtered. Receivers take `invocation` only.",
     ),
   "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
+  escape_formulas: z
+    .boolean()
+    .nullish()
+    .describe(
+      "Of CSV: writes a `'` before each text that begins with `=`, `+`, `-`, `@`, a tab or a line break, so that no spreadsheet runs it as a formula; `false` by default.",
+    ),
   merge_subrequests: z.boolean().nullish().describe("Accepted; has no effect on this dataset."),
 }).meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;

@@ -39,6 +39,8 @@ export function readOutputOptions(
   const output = withDefaults(options);
   const names = nameFaults(options.field_names ?? [], extra, output.rows === "log");
   const faults = [...names, ...(output.type === "parquet" ? columnFaults(options) : textFaults(output))];
+  if (options.escape_formulas && output.type !== "csv")
+    faults.push({ pointer: "/escape_formulas", message: "escape_formulas: only CSV is opened as cells; leave it out" });
   return faults.length > 0
     ? { ok: false, faults }
     : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
@@ -61,6 +63,7 @@ export function withDefaults(options: OutputOptions): OutputFormat {
     ...Object.fromEntries(texts),
     recordTemplate: options.record_template ?? "",
     escapeDollarBrace: options["CVE-2021-44228"] ?? false,
+    ...(csv && options.escape_formulas === true && ({ escapeFormulas: true } as const)),
     ...whole,
     ...rows,
   };

@@ -57,8 +57,9 @@ export function answersChallenge(
  * may be rotated.
  */
 function tokenOf(expiryS: number, accountId: string, place: Place, key: Uint8Array): string {
-  const { scheme, endpoint, accountId: storeAccount, bucket, path } = place;
-  const bound = JSON.stringify([VERSION, expiryS, accountId, scheme, endpoint.href, storeAccount, bucket, path]);
+  const { scheme, endpoint, accountId: storeAccount, bucket, addressing, path } = place;
+  const at = [scheme, endpoint.href, storeAccount, bucket, path, addressing];
+  const bound = JSON.stringify([VERSION, expiryS, accountId, ...at]);
   const mac = createHmac("sha256", signingKey(key)).update(bound).digest();
   return `${VERSION}.${expiryS}.${toBase64Url(new Uint8Array(mac))}`;
 }

@@ -47,6 +47,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
     fieldDelimiter: z.string(),
     recordTemplate: z.string(),
     escapeDollarBrace: z.boolean(),
+    escapeFormulas: z.literal(true).exactOptional(),
     truncate: z.literal(false).exactOptional(),
     rows: z.literal("log").exactOptional(),
   }),

@@ -47,6 +47,7 @@ describe("what is asked to find out", () => {
     const asked: { url: string; init: RequestInit }[] = [];
     const scripted = {
       now: () => 0,
+      sleep: async () => {},
       fetch: async (url: string, init: RequestInit) => {
         asked.push({ url, init });
         const answer = answers[new URL(url).protocol]?.() ?? new Error("none");

@@ -47,7 +47,11 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
     };
     const parsed = parseDestination(conf, context?.(noted) ?? PRODUCTION);
     if (!parsed.ok) throw new Error(parsed.why);
-    return { to: openDestination(parsed.value, { now: () => NOW, fetch: noted }), held, requests };
+    return {
+      to: openDestination(parsed.value, { now: () => NOW, sleep: async () => {}, fetch: noted }),
+      held,
+      requests,
+    };
   }
 
   const write = (to: OpenDestination, options = FIRST) => to.write(OBJECT, () => BYTES, options);

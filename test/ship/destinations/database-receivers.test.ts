@@ -38,7 +38,7 @@ function open(
     sent.push({ url: at, text });
     return fetch(url, init);
   };
-  return { to: openDestination(parsed.value, { now, fetch: noted }), sent };
+  return { to: openDestination(parsed.value, { now, sleep: async () => {}, fetch: noted }), sent };
 }
 
 function write(to: OpenDestination, of: readonly Fields[], doubtful = false): Promise<WriteOutcome> {

@@ -35,20 +35,29 @@ const base64Md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes)
 /**
  * A bucket that speaks S3. @param shows false: its ETags are no MD5, as with encryption by a
  * managed key. @param family of its headers; Google's honours a condition of its own alone.
+ * @param host that holds the bucket: others are refused. Absent: the bucket is in the path.
  */
-function bucket(shows = true, family: "amz" | "goog" = "amz"): Service {
+function bucket(shows = true, family: "amz" | "goog" = "amz", host?: string): Service {
   const [meta, condition] =
     family === "amz"
       ? ["x-amz-meta-logship-sha256", "if-none-match"]
       : ["x-goog-meta-logship-sha256", "x-goog-if-generation-match"];
   const objects = new Map<string, { bytes: Uint8Array; sha256: string | null }>();
-  const keyOf = (url: string): string => decodeURIComponent(new URL(url).pathname.split("/").slice(2).join("/"));
+  const keyOf = (url: string): string =>
+    decodeURIComponent(
+      new URL(url).pathname
+        .split("/")
+        .slice(host === undefined ? 2 : 1)
+        .join("/"),
+    );
   return {
     get: (key) => objects.get(key)?.bytes,
     put: (key, bytes) => {
       objects.set(key, { bytes, sha256: null });
     },
     fetch: async (url, { method, headers, body }) => {
+      if (host !== undefined && new URL(url).host !== host)
+        return new Response("<Error><Code>SecondLevelDomainForbidden</Code></Error>", { status: 403 });
       const key = keyOf(url);
       const asked = new Headers(headers);
       const stored = objects.get(key);
@@ -108,6 +117,10 @@ export const FIXTURES: { readonly [name: string]: Fixture } = {
   objstore: { conf: `objstore://traces/logs/{DATE}?account-id=a1&${KEYS}`, service: () => bucket() },
   r2: { conf: `r2://traces/logs/{DATE}?account-id=a1&${KEYS}`, service: () => bucket() },
   s3: { conf: `s3://traces/logs/{DATE}?region=auto&endpoint=store.example&${KEYS}`, service: () => bucket() },
+  "s3, by host": {
+    conf: `s3://traces/logs/{DATE}?region=cn-hangzhou&endpoint=oss.example&addressing-style=virtual&${KEYS}`,
+    service: () => bucket(true, "amz", "traces.oss.example"),
+  },
   azure: {
     conf: `azure://account1.blob.core.windows.net/traces/logs/{DATE}?${SAS}`,
     secretInAddress: true,

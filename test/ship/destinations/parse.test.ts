@@ -15,6 +15,8 @@ import { destination, LOCAL, PRODUCTION, refusal, UNKNOWN_SCHEME } from "./conte
 const KEYS = "access-key-id=AKID&secret-access-key=SECRET";
 const S3 = `region=auto&endpoint=store.example&${KEYS}`;
 
+const BLANKS = "must not have blanks, line breaks or invisible characters";
+
 describe("destinations in the wild", () => {
   const reasons: { [conf: string]: string | null } = {
     "r2://<BUCKET_PATH>/{DATE}?account-id=<ACCOUNT_ID>&access-key-id=<R2_ACCESS_KEY_ID>&secret-access-key=<R2_SECRET_ACCESS_KEY>":
@@ -145,23 +147,14 @@ describe("objstore://", () => {
     expect(read.endpoint.href).toBe("http://127.0.0.1:8787/cdn-cgi/local/r2/s3");
   });
 
-  it.each([
-    "evil.example/x?",
-    "evil.example%2Fx%3F",
-    "a.b",
-    "a/b",
-    "a@b",
-    "a:b",
-    "a#",
-    "..",
-    "ä",
-    "a b",
-    "a".repeat(65),
-  ])("has no account id that could name another host: %s", (id) => {
-    expect(refusal(`objstore://traces/x?account-id=${id}&${KEYS}`)).toBe(
-      "account-id must be 1 to 64 letters, digits or dashes",
-    );
-  });
+  it.each(["evil.example/x?", "evil.example%2Fx%3F", "a.b", "a/b", "a@b", "a:b", "a#", "..", "ä", "a".repeat(65)])(
+    "has no account id that could name another host: %s",
+    (id) => {
+      expect(refusal(`objstore://traces/x?account-id=${id}&${KEYS}`)).toBe(
+        "account-id must be 1 to 64 letters, digits or dashes",
+      );
+    },
+  );
 
   const longest = "a".repeat(64);
   const wrong: [conf: string, why: string][] = [
@@ -206,7 +199,7 @@ describe("s3://", () => {
   });
 
   const UNKNOWN =
-    "unknown parameter; known for this scheme are region, endpoint, sse, access-key-id, secret-access-key, credentials";
+    "unknown parameter; known for this scheme are region, endpoint, addressing-style, sse, access-key-id, secret-access-key, credentials";
   const wrong: [conf: string, why: string][] = [
     [`s3://traces/a?${KEYS}`, "region is missing"],
     ...["us-west-2/", "evil.example%23", "US-EAST-1", "evil.example", "a_b", "a".repeat(65)].map(
@@ -215,7 +208,7 @@ describe("s3://", () => {
         "region must be 1 to 64 lower-case letters, digits or dashes without an endpoint",
       ],
     ),
-    ...["a/b", "%C3%A4", "a%20b", "a".repeat(65)].map((region): [string, string] => [
+    ...["a/b", "%C3%A4", "a".repeat(65)].map((region): [string, string] => [
       `s3://traces/a?region=${region}&endpoint=store.example&${KEYS}`,
       "region must be 1 to 64 letters, digits, dashes, dots or underscores",
     ]),
@@ -231,11 +224,8 @@ describe("s3://", () => {
       "s3://traces/a?region=auto&access-key-id=AKID&secret-access-key=SEC%RET",
       "a parameter is not correctly percent-encoded",
     ],
-    [
-      "s3://traces/a?region=auto&access-key-id=AK%0aID&secret-access-key=SECRET",
-      "access-key-id must be printable ASCII",
-    ],
-    ["s3://traces/a?region=auto&access-key-id=AK ID&secret-access-key=SECRET", "access-key-id must be printable ASCII"],
+    ["s3://traces/a?region=auto&access-key-id=AK%0aID&secret-access-key=SECRET", `access-key-id ${BLANKS}`],
+    ["s3://traces/a?region=auto&access-key-id=AK ID&secret-access-key=SECRET", `access-key-id ${BLANKS}`],
   ];
 
   it.each(wrong)("is refused in words: %s", (conf, why) => {
@@ -399,7 +389,7 @@ describe("credentials by reference", () => {
     ["a secret of an odd name", with_("credentials=env:DEST_a"), NO_NAME],
     ["a secret of no name", with_("credentials=env:DEST_"), NO_NAME],
     ["no reference", with_("credentials=DEST_ARCHIVE"), NO_NAME],
-    ["two lines", with_("credentials=env:DEST_ARCHIVE%0aX"), NO_NAME],
+    ["two lines", with_("credentials=env:DEST_ARCHIVE%0aX"), `credentials ${BLANKS}`],
     ["a secret that is not there", with_("credentials=env:DEST_NONE"), "there is no secret DEST_NONE"],
     ...["DEST_BROKEN", "DEST_TEXT"].map((name) => [
       "a secret that is not complete, or no JSON",

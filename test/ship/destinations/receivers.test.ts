@@ -65,7 +65,11 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
       requests.push({ url, init });
       return fetch(url, init);
     };
-    return { to: openDestination(parsed.value, { now: () => NOW, fetch: noted }), held, requests };
+    return {
+      to: openDestination(parsed.value, { now: () => NOW, sleep: async () => {}, fetch: noted }),
+      held,
+      requests,
+    };
   }
 
   const write = (to: OpenDestination, of: readonly string[], doubtful = false, key = KEY): Promise<WriteOutcome> => {

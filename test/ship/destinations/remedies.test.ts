@@ -24,6 +24,13 @@ const TABLE: Readonly<Record<string, readonly string[]>> = {
     "HTTP 302",
   ],
   "does not know this region": ["HTTP 400 InvalidRegionName"],
+  "Add addressing-style=virtual": [
+    "HTTP 403 SecondLevelDomainForbidden",
+    "HTTP 403 PathStyleDomainForbidden",
+    "HTTP 403 InvalidPathAccess",
+    "HTTP 403 VirtualHostDomainRequired",
+    "HTTP 400 VirtualHostDomainRequired",
+  ],
   "no bucket with this name": ["HTTP 404 NoSuchBucket"],
   "cannot find": ["HTTP 404 NoSuchKey"],
   "does not accept this bucket name": ["HTTP 400 InvalidBucketName"],

@@ -17,21 +17,24 @@ const nowMs = fc.nat({ max: 253_402_300_799_999 - DAYS_7_MS });
 const word = fc.constantFrom("a", "b", "a/b", "", '","', "{DATE}", "{DATE}/{DATE}", "00010101", "ü", "\\");
 const account = fc.oneof(fc.constantFrom("a", "b"), fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/));
 
-const place: fc.Arbitrary<Place> = fc.record({
-  scheme: fc.constantFrom("objstore", "r2", "s3"),
-  bucket: word,
-  path: fc.oneof(word, fc.string({ unit: "grapheme" })),
-  endpoint: fc
-    .constantFrom("https://a.example/", "https://b.example/", "https://a.example/a")
-    .map((url) => new URL(url)),
-  accountId: fc.option(fc.constantFrom("a", "b")),
-  region: fc.constantFrom("auto", "eu-central-1"),
-  sse: fc.constantFrom(null, "AES256" as const),
-});
+const place: fc.Arbitrary<Place> = fc
+  .record({
+    scheme: fc.constantFrom("objstore", "r2", "s3"),
+    bucket: word,
+    path: fc.oneof(word, fc.string({ unit: "grapheme" })),
+    endpoint: fc
+      .constantFrom("https://a.example/", "https://b.example/", "https://a.example/a")
+      .map((url) => new URL(url)),
+    accountId: fc.option(fc.constantFrom("a", "b")),
+    region: fc.constantFrom("auto", "eu-central-1"),
+    sse: fc.constantFrom(null, "AES256" as const),
+    isVirtual: fc.boolean(),
+  })
+  .map(({ isVirtual, ...at }) => ({ ...at, ...(isVirtual && { addressing: "virtual" as const }) }));
 
 /** The data that a challenge is bound to. */
 const bound = (accountId: string, at: Place): string =>
-  JSON.stringify([accountId, at.scheme, at.endpoint.href, at.accountId, at.bucket, at.path]);
+  JSON.stringify([accountId, at.scheme, at.endpoint.href, at.accountId, at.bucket, at.path, at.addressing]);
 
 describe("an ownership challenge", () => {
   it("is answered by its token for 7 days, with its key at any place in a rotation, and by what a URL can carry", () => {

@@ -257,6 +257,22 @@ describe("a job of Parquet", () => {
   });
 });
 
+describe("formulas in CSV", () => {
+  it("are escaped if that is asked for, and in CSV alone", () => {
+    const csv = (escape_formulas: boolean | null) => ({
+      output_options: { output_type: "csv" as const, escape_formulas },
+    });
+    expect(meaning(csv(true)).output.escapeFormulas).toBe(true);
+    for (const off of [false, null]) expect(meaning(csv(off)).output).not.toHaveProperty("escapeFormulas");
+    for (const output_type of ["ndjson", "parquet", null] as const) {
+      expect(faults({ output_options: { output_type, escape_formulas: true } })).toEqual([
+        ["/output_options/escape_formulas", "escape_formulas: only CSV is opened as cells; leave it out"],
+      ]);
+      expect(faults({ output_options: { output_type, escape_formulas: false } })).toEqual([]);
+    }
+  });
+});
+
 describe("what a job may not ask for", () => {
   const wide = "€".repeat(4_096);
   const wrong: [what: string, fields: Partial<JobBody>, faults: [pointer: string, message: string][]][] = [

@@ -2,12 +2,12 @@ import { expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
-import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 it("an object waits twice as long after each of its failures, fifteen minutes at most, and its log does not", async () => {
-  setClock(NOON);
+  setSteadyClock(NOON);
   // Half of each delay, the least that chance leaves of it.
   vi.spyOn(platform, "random").mockReturnValue(0);
   vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -30,7 +30,7 @@ it("an object waits twice as long after each of its failures, fifteen minutes at
 });
 
 it("a changed job tries again at once what a store refused, and a switch of a function's logging does not", async () => {
-  setClock(NOON);
+  setSteadyClock(NOON);
   vi.spyOn(console, "warn").mockImplementation(() => {});
   const { name, control } = freshBucket();
   await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
@@ -49,7 +49,7 @@ it("a changed job tries again at once what a store refused, and a switch of a fu
 });
 
 it("uploads that begin together find out once what the store does with a condition, and it is stored once", async () => {
-  setClock(NOON);
+  setSteadyClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name);
   const stored = vi.spyOn(ReaderState.prototype, "setLeftOut");

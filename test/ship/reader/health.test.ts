@@ -8,7 +8,7 @@ import { jobHealth } from "../../../src/ship/reader/all-readers.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 import { jobObjects } from "../../../src/ship/reader/object-pages.ts";
 import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../../src/ship/reader/upload-health.ts";
-import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, logStatus, NOON, runAlarm, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import type { BucketControl } from "../../support/s3-control.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, cutObjects, fill, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
@@ -28,13 +28,13 @@ const put = (status: number, code?: string) => [
 ];
 
 interface World {
-  clock: ReturnType<typeof setClock>;
+  clock: ReturnType<typeof setSteadyClock>;
   control: BucketControl;
   job: JobConfig;
 }
 
 async function world(): Promise<World> {
-  const clock = setClock(NOON);
+  const clock = setSteadyClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name);
   await configure(job);
@@ -261,7 +261,7 @@ describe("whatever happens", () => {
     let id = 100;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
-        const clock = setClock(NOON);
+        const clock = setSteadyClock(NOON);
         const { name, control } = freshBucket();
         const job = jobInto(name, { id: ++id });
         await configure(job);

@@ -9,7 +9,7 @@ import { Objects } from "../../../src/ship/reader/objects.ts";
 import type { ObjectRow } from "../../../src/ship/reader/reader-rows.ts";
 import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { Uploads } from "../../../src/ship/reader/uploads.ts";
-import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, logStatus, NOON, runAlarm, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { until } from "../../support/until.ts";
 import { append, configure, DAY, inLog, isShipped, jobInto } from "./direct.ts";
@@ -33,7 +33,7 @@ const NEAR = [DAY - 1, DAY, DAY + 1];
 
 /** Cuts far days, then near ones. @returns the days of the uploads, in the order they begin. */
 function order(failing: boolean): Promise<number[]> {
-  setClock(NOON);
+  setSteadyClock(NOON);
   const job = jobInto(freshBucket().name);
   return inLog(job, async (_log, { sql }) => {
     await configure(job);
@@ -62,7 +62,7 @@ describe("the order of uploads", () => {
   });
 
   it("does not hold up a far day for good, however much of today comes", async () => {
-    setClock(NOON);
+    setSteadyClock(NOON);
     const job = jobInto(freshBucket().name);
     await inLog(job, async (_log, { sql }) => {
       await configure(job);
@@ -89,7 +89,7 @@ describe("the order of uploads", () => {
 describe("far days that take every place they get", () => {
   /** Three of twenty are being uploaded, and the store does not answer. */
   async function heldUp() {
-    const clock = setClock(NOON);
+    const clock = setSteadyClock(NOON);
     const { name, control } = freshBucket();
     const job = jobInto(name);
     await control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: ".log.gz" }, 3)]);
@@ -126,7 +126,7 @@ describe("far days that take every place they get", () => {
   });
 
   it("have three places, also after a failure: what was tried in vain keeps to that, too", async () => {
-    setClock(NOON);
+    setSteadyClock(NOON);
     const job = jobInto(freshBucket().name);
     await inLog(job, async (_log, { sql }) => {
       await configure(job);
@@ -151,7 +151,7 @@ describe("far days that take every place they get", () => {
 });
 
 it("a day is far from that of intake, not from that of the cut: what comes late is not far", async () => {
-  const clock = setClock(NOON);
+  const clock = setSteadyClock(NOON);
   const job = jobInto(freshBucket().name);
   await inLog(job, async (_log, { sql }) => {
     await configure(job);
@@ -171,7 +171,7 @@ it("a day is far from that of intake, not from that of the cut: what comes late 
 describe("the cuts of thousands of far days", () => {
   /** 1,100 far days wait, and then today: the newest batch. The store takes nothing. */
   async function open() {
-    const clock = setClock(NOON);
+    const clock = setSteadyClock(NOON);
     const { name, control } = freshBucket();
     await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
     const job = jobInto(name);

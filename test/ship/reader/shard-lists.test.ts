@@ -11,7 +11,7 @@ import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 import { jobAside, jobObject, jobObjects, jobObjectsBefore } from "../../../src/ship/reader/object-pages.ts";
-import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, fragmentsOf, inLog, jobInto, prepared, shard } from "./direct.ts";
 
@@ -25,7 +25,7 @@ const at = (job: Pick<JobConfig, "id">, shard: number) => nodeAt(env.READERS, jo
 
 /** A job whose log has three shards. */
 async function threeShards(fields?: Partial<JobConfig>) {
-  const clock = setClock(NOON);
+  const clock = setSteadyClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name, fields);
   /** A record of a shard that its reader has. */

@@ -4,7 +4,7 @@ import { platform } from "../../../src/base/platform.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
-import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import type { BucketControl } from "../../support/s3-control.ts";
 import { type Action, rule } from "../../support/s3-script.ts";
 import { append, configure, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
@@ -20,14 +20,14 @@ beforeEach(() => {
 const lines = (level: keyof typeof spies): Line[] => spies[level].mock.calls.map(([line]) => line as Line);
 
 interface World {
-  clock: ReturnType<typeof setClock>;
+  clock: ReturnType<typeof setSteadyClock>;
   control: BucketControl;
   job: JobConfig;
 }
 
 /** A job with an object of two records that is cut, and not yet tried. */
 async function world(fields: Partial<JobConfig> = {}): Promise<World> {
-  const clock = setClock(NOON);
+  const clock = setSteadyClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name, fields);
   await configure(job);

@@ -3,13 +3,13 @@ import { expect, it } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
 import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
-import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, fragmentsOf, inLog, jobInto } from "../reader/direct.ts";
 import { meter } from "../reader/meter.ts";
 
 it("fifty thousand objects are listed page by page, in order, by an index", async () => {
-  setClock(NOON);
+  setSteadyClock(NOON);
   const job = jobInto(freshBucket().name);
   await configure(job);
   await inLog(job, (log, { sql }) => {
@@ -42,7 +42,7 @@ it("fifty thousand objects are listed page by page, in order, by an index", asyn
 });
 
 it("what a log says is wrong goes with the last object that was set aside, unless something else is wrong", async () => {
-  const clock = setClock(NOON);
+  const clock = setSteadyClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name);
   const tooLarge = rule({ do: "answer", status: 413 }, { method: "PUT", keyIncludes: ".log.gz" });
@@ -86,7 +86,7 @@ it("what a log says is wrong goes with the last object that was set aside, unles
 });
 
 it("the last object that is taken up takes what the log says with it", async () => {
-  setClock(NOON);
+  setSteadyClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name);
   await control.script([rule({ do: "answer", status: 413 }, { method: "PUT", keyIncludes: ".log.gz" })]);
@@ -101,7 +101,7 @@ it("the last object that is taken up takes what the log says with it", async () 
 });
 
 it("an object that is set aside, and one that is sent again, cost as many rows as docs/storage.md says", async () => {
-  setClock(NOON);
+  setSteadyClock(NOON);
   const job = jobInto(freshBucket().name);
   await configure(job);
   await append(job, fragmentsOf(NDJSON, ["a\n"]));

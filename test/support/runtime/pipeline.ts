@@ -45,6 +45,13 @@ export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): n
   };
 }
 
+/** The same, where no sleep advances the clock: for tests that reckon in ms. */
+export function setSteadyClock(nowMs: number): ReturnType<typeof setClock> {
+  const clock = setClock(nowMs);
+  vi.spyOn(platform, "sleep").mockResolvedValue();
+  return clock;
+}
+
 /** A bucket of the scripted S3 endpoint that no other test uses. */
 export function freshBucket(): { name: string; control: BucketControl } {
   const name = `bucket-${crypto.randomUUID()}`;

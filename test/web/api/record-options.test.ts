@@ -1,4 +1,7 @@
-/** `truncate` and `rows` of `output_options`: from the API to the objects, with what is counted. */
+/**
+ * `truncate`, `rows` and `escape_formulas` of `output_options`: from the API to the objects, with
+ * what is counted.
+ */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
@@ -186,5 +189,19 @@ describe("a job with these options", () => {
       events: [],
     });
     expect(whole.status).toBe(200);
+  });
+});
+
+describe("escape_formulas", () => {
+  const options = { output_type: "csv", field_names: ["ScriptName"], escape_formulas: true };
+  const events = [record({ ScriptName: "=cmd|' /C calc'!A0" }), record({ ScriptName: "shop" })];
+
+  it("is what objects, previews and an answer of the job have", async () => {
+    const { id, text } = await shippedBy(options, events);
+    const lines = ["\"'=cmd|' /C calc'!A0\"\n", '"shop"\n'];
+    expect(text).toBe(lines.join(""));
+    expect((await api<object>("GET", `/logship/jobs/${id}`)).body.result).toMatchObject({ output_options: options });
+    const preview = await call<PreviewResult>("POST", "/logship/preview", { output_options: options, events });
+    expect(preview.body.result?.records.map((each) => each.text)).toEqual(lines);
   });
 });

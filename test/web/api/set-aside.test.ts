@@ -26,7 +26,7 @@ import {
   pack,
   readAll,
   runAlarm,
-  setClock,
+  setSteadyClock,
 } from "../../support/runtime/pipeline.ts";
 import { type Rule, rule } from "../../support/s3-script.ts";
 import { call, errorsOf, expectRefused, raw } from "./harness.ts";
@@ -79,9 +79,9 @@ const list = (query = "") => call<Entry[]>("GET", `/logship/set-aside${query}`);
 
 const file = (path: string): Promise<Response> => raw(`/logship/set-aside/${path}?download=true`);
 
-let clock: ReturnType<typeof setClock>;
+let clock: ReturnType<typeof setSteadyClock>;
 beforeEach(() => {
-  clock = setClock(NOON);
+  clock = setSteadyClock(NOON);
   vi.spyOn(console, "error").mockImplementation(() => {});
   vi.spyOn(console, "warn").mockImplementation(() => {});
 });

@@ -121,6 +121,13 @@ describe("what is refused", () => {
   it.each<[string, unknown, string]>([
     ["no address", {}, "url: is missing"],
     ["http", { url: "http://hooks.example.com/" }, "url: must use https"],
+    ...["%0A", "%20", "%E2%80%8B", "%C2%A0", "?key=a%0D%0A", "?key=a%20", "?key=a%00b"].map(
+      (end): [string, unknown, string] => [
+        `what cannot be seen, ${end}`,
+        { url: `https://hooks.example.com/in${end}` },
+        "url: must not have blanks, line breaks or invisible characters",
+      ],
+    ),
     ["another scheme", { url: "ftp://hooks.example.com/" }, "url: must begin with https://"],
     ["a host alone", { url: "hooks.example.com" }, "url: must begin with https://"],
     ["user info", { url: "https://user:hunter2@hooks.example.com/" }, "url: must not contain user information"],

@@ -94,7 +94,7 @@ describe("the page of a new job", () => {
     const id = await createJob(bucket.name);
     const none = await createJob(bucket.name, { filter: '{"where":{"key":"Outcome","operator":"eq","value":"none"}}' });
     await bucket.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
-    await deliver(pack(new Oracle({ at: NOON }).mint(2), NOON));
+    await deliver(pack(new Oracle({ at: NOON }).mint(2), clock.nowMs()));
     clock.advance(45_000);
     await call("POST", `/logship/jobs/${id}/flush`);
     expect((await first(id)).text).toMatch(/Upload failed; retrying.*HTTP 403 AccessDenied.*2 records waiting/);

@@ -346,6 +346,15 @@ describe("a form of the output", () => {
     });
     expect(textOf(await shown(set))).toContain("a row for each log line, whole texts");
   });
+  it("sets whether formulas of CSV are escaped, and takes it back", async () => {
+    const set = { output_options: { output_type: "csv" as const, escape_formulas: true } };
+    expect(await read({}, { output_type: "csv", escape_formulas: "true" })).toEqual(set);
+    expect(await read(set, {})).toEqual(set);
+    expect(await read(set, { escape_formulas: undefined })).toEqual({
+      output_options: { output_type: "csv", escape_formulas: false },
+    });
+    expect(textOf(await shown(set))).toContain("formulas escaped");
+  });
   it("offers rows only where the destination can have them, or the job has", async () => {
     const terms = { plainRecords: true, fields: [], limits: null, isReadable: false, repeats: { once: true } } as Terms;
     const names = async (body: ShippingBody) => untouched(await shown(body, [], terms)).has("rows");

@@ -67,7 +67,7 @@ export const azureForm: DestinationForm = {
       // What a portal copies is the whole URL.
       at: { ...SAS, set: (parts, text, isClaimed) => SAS.set(parts, text.replace(/^[^?=&]*\?/, ""), isClaimed) },
       missing: "Enter the SAS.",
-      blamed: /^(?:sig|sv|se|sp|sr|ss|srt|st|spr|sip|the SAS|a parameter|unknown parameter)\b/,
+      blamed: /^(?:s[a-z]{1,6}|the SAS|a parameter|unknown parameter)\b/,
     },
   ],
 };

@@ -89,7 +89,7 @@ function pathFault(path: string): string | null {
 function openContainer(destination: AzureDestination, path: string, platform: NetworkPlatform): OpenDestination {
   const { credentials: sas, endpoint } = destination;
   const why = whyOf(endpoint, platform);
-  const store = openStore(blobStore(destination, platform), { path, now: platform.now, why });
+  const store = openStore(blobStore(destination, platform), { path, platform, why });
   const expired = (): string | null => expiredWords(sas, platform.now());
   return {
     ...store,

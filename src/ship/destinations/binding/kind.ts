@@ -30,7 +30,7 @@ export const binding = {
     // Made by the method above.
     openStore(new BucketStore((destination as BindingDestination).credentials), {
       path,
-      now: () => platform.now(),
+      platform,
       why: async () => null,
     }),
 } as const satisfies DestinationKind;

@@ -19,7 +19,7 @@ export const gs = {
   open: (destination, path, platform) =>
     openStore(googleStore(destination as GoogleDestination, platform), {
       path,
-      now: () => platform.now(),
+      platform,
       why: whyOf(destination.endpoint, platform),
     }),
 } as const satisfies DestinationKind;

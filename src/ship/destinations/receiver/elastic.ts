@@ -12,8 +12,8 @@ const RECORDS = 10_000;
 const ADDED_BYTES = 150;
 
 /**
- * Elasticsearch and OpenSearch: bulk requests of `create` actions with ids of ours, so that one
- * index takes each record once.
+ * Elasticsearch and OpenSearch, maybe behind the path of a proxy: bulk requests of `create` actions
+ * with ids of ours, so that one index takes each record once.
  * https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk
  */
 export const elastic: Receiver = {
@@ -23,7 +23,7 @@ export const elastic: Receiver = {
   id: "_id: once within one backing index",
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 5_000_000 } },
   fault: ({ path }) =>
-    /^[^/]{1,255}$/.test(path) ? null : "the path must be the name of an index, an alias or a data stream",
+    /^(?:[^/]+\/)*[^/_+-][^/]{0,254}$/.test(path) ? null : "the path must end with an index, alias or data stream",
   requestPath: (path) => `${path}/_bulk`,
   form: () => ({
     contentType: "application/x-ndjson",
@@ -38,7 +38,7 @@ export const elastic: Receiver = {
       host({ hint: "The host of the cluster, such as `my-cluster.es.example:9243`." }),
       path({
         label: "Index",
-        hint: "An index, an alias or a data stream.",
+        hint: "An index, an alias or a data stream; behind a proxy with its path: `elasticsearch/logs`.",
         missing: "Enter the index.",
       }),
       secretHeader("Authorization", {

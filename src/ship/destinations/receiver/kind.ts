@@ -1,9 +1,10 @@
 import { utf8Length } from "../../../base/bytes.ts";
 import { isLocalHost, parseEndpoint } from "../../../base/hosts.ts";
 import type { DestinationContext } from "../../../config.ts";
+import { blankFault } from "../../../formats/secrets/blanks.ts";
 import { parsePairs } from "../conf.ts";
 import type { ConfParts, DestinationKind, Parsed, Place, Plan, PlannedObject } from "../destination.ts";
-import { MASK, maskText } from "../masks.ts";
+import { decoded, MASK, maskText } from "../masks.ts";
 import { openReceiver } from "./open.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
 import { hostOf, isShownBy, PLAIN_HTTP, receiverTerms } from "./receiver-form.ts";
@@ -70,6 +71,9 @@ const NOT_GIVEN: ReadonlySet<string> = new Set([
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 const HEADER_VALUE = /^[\u0021-\u007e](?:[\u0020-\u007e]*[\u0021-\u007e])?$/;
 
+/** What has no blank inside. Others that are masked may be texts. */
+const KEY_NAME = /key|token|secret|pass|auth|sig|code|jwt|bearer|hmac|sas|pwd/i;
+
 interface Read {
   place: Place;
   url: string;
@@ -93,6 +97,8 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   if (receiver.hasSecretPath === true && secretOf(path) === "")
     return { ok: false, why: "the path must end with the receiver's code" };
+  const blank = receiver.hasSecretPath === true ? blankFault("the path", decoded(secretOf(path))) : null;
+  if (blank !== null) return { ok: false, why: blank };
   const query = kept.join("&");
   const shown = maskText(`?${[...kept, ...held].join("&")}`, {
     isSecret: (name) => !isShownBy(receiver, name),
@@ -131,10 +137,8 @@ interface Parameters {
   held: string[];
 }
 
-function readParameters(
-  query: string,
-  { parameters: known = [], own = [], holder = [] }: Receiver,
-): Parsed<Parameters> {
+function readParameters(query: string, receiver: Receiver): Parsed<Parameters> {
+  const { parameters: known = [], own = [], holder = [] } = receiver;
   const headers = new Map<string, string>();
   const parameters = new Map<string, string>();
   const kept: Parameters["kept"] = [];
@@ -144,12 +148,16 @@ function readParameters(
   for (const { text, name, value } of pairs.value) {
     // A URL would cut the rest off, or write these in another way.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-    if (/[\u0000-\u0020\u007f#]/.test(text)) return { ok: false, why: "a parameter must not contain blanks or #" };
+    const unfit = /[\u0000-\u0020\u007f#]/.test(text) ? "a parameter must not contain blanks or #" : null;
     if (name.startsWith(HEADER)) {
       const header = name.slice(HEADER.length);
       const lower = header.toLowerCase();
       if (!HEADER_NAME.test(header)) return { ok: false, why: "a header's name is not a valid one" };
       if (NOT_GIVEN.has(lower)) return { ok: false, why: `the header ${lower} cannot be set` };
+      // One blank stands behind a scheme (`Bearer <token>`), and any inside what is called no key.
+      const credential = lower.endsWith("authorization") ? value.replace(/^[!-~]+ (?=[!-~])/, "") : value;
+      const why = blankFault(`header ${lower}`, credential, !KEY_NAME.test(lower)) ?? unfit;
+      if (why !== null) return { ok: false, why };
       if (!HEADER_VALUE.test(value)) return { ok: false, why: `header ${lower} must be printable ASCII` };
       if (headers.has(lower)) return { ok: false, why: `header ${lower} is given twice` };
       headers.set(lower, value);
@@ -163,6 +171,9 @@ function readParameters(
       return { ok: false, why: `unknown parameter; known for this scheme are ${names}` };
     }
     if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
+    const blank = isShownBy(receiver, name) ? null : blankFault(name, value, !KEY_NAME.test(name));
+    const why = blank ?? unfit;
+    if (why !== null) return { ok: false, why };
     parameters.set(name, value);
     if (!isOwn) kept.push(text);
     else if (holder.includes(name)) held.push(`${name}=${encodeURIComponent(value)}`);

@@ -2,12 +2,13 @@ import { isLoopback, isPublicHost, parseEndpoint } from "../../../base/hosts.ts"
 import type { DestinationContext } from "../../../config.ts";
 import { KEY_PARAMETERS, KEY_REFERENCE, readKeys } from "../access-keys.ts";
 import { type Parameters, type PlaceRead, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
-import type { ConfParts, DestinationKind, Parsed } from "../destination.ts";
+import type { ConfParts, DestinationKind, Parsed, Place } from "../destination.ts";
+import { bucketUrl } from "../store/http-store.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { objectStore, type S3Destination, type S3Place } from "./object-store.ts";
 
 /**
- * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and
+ * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…]…`, any of them, and
  * `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the platform's own; each with
  * `access-key-id=…&secret-access-key=…` or `credentials=env:DEST_<NAME>`.
  */
@@ -16,45 +17,54 @@ export const s3 = {
   isShown: (parameter) => [...S3_OWN, ...OBJSTORE_OWN, KEY_REFERENCE].includes(parameter),
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
-  misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
+  misplaced: (place) => (place.scheme === "s3" ? bucketInEndpoint(place) : null),
   // Made by the method above.
   open: (destination, path, platform) =>
     openStore(objectStore(destination as S3Destination, platform), {
       path,
-      now: () => platform.now(),
-      why: whyOf(destination.endpoint, platform),
+      platform,
+      why: whyOf(new URL(bucketUrl(destination)), platform),
     }),
 } as const satisfies DestinationKind;
 
-const S3_OWN: readonly string[] = ["region", "endpoint", "sse"];
+const S3_OWN: readonly string[] = ["region", "endpoint", "addressing-style", "sse"];
 const OBJSTORE_OWN: readonly string[] = ["account-id"];
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
+/** Of a Ceph, maybe empty. No host, before a port. https://docs.ceph.com/en/latest/radosgw/s3/ */
+const TENANT = /^\w{0,128}:(?!\d{1,5}$)/;
+/** One that may stand before a host: one label, as certificates of stores cover no second one. */
+const HOST_BUCKET = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
 /** Stores name regions as they like: `RegionOne`. Without an endpoint it is part of AWS's host. */
 const REGION = /^[A-Za-z0-9._-]{1,64}$/;
 const AWS_REGION = /^[a-z0-9-]{1,64}$/;
 
+/** Of AWS's partitions, by the first word of their regions; all others are in `amazonaws.com`. */
+const AWS_DOMAINS: ReadonlyMap<string, string> = new Map(
+  Object.entries({ cn: "amazonaws.com.cn", eusc: "amazonaws.eu" }),
+);
+
 function readPlace(
   { scheme, authority: bucket, path: rawPath, query }: ConfParts,
   context: DestinationContext,
 ): Parsed<PlaceRead<S3Place>> {
-  if (!BUCKET.test(bucket))
+  if (!BUCKET.test(scheme === "s3" ? bucket.replace(TENANT, "") : bucket))
     return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
   const path = parsePath(rawPath);
   if (!path.ok) return path;
   const [own, locate] = scheme === "s3" ? [S3_OWN, locateS3] : [OBJSTORE_OWN, locateObjstore];
   const parameters = parseParameters(query, [...own, ...KEY_PARAMETERS]);
   if (!parameters.ok) return parameters;
-  const located = locate(parameters.value, context);
+  const located = locate(parameters.value, context, bucket);
   if (!located.ok) return located;
   const place = { scheme, bucket, path: path.value, ...located.value };
   return { ok: true, value: { place, parameters: parameters.value } };
 }
 
-type Located = Parsed<Pick<S3Place, "endpoint" | "region" | "sse" | "accountId">>;
+type Located = Parsed<Pick<S3Place, "endpoint" | "addressing" | "region" | "sse" | "accountId">>;
 
-function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext): Located {
+function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext, bucket: string): Located {
   const region = parameters.get("region");
   if (region === undefined) return { ok: false, why: "region is missing" };
   const given = parameters.get("endpoint");
@@ -64,9 +74,18 @@ function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext)
     return { ok: false, why: "region must be 1 to 64 letters, digits, dashes, dots or underscores" };
   const sse = parameters.get("sse") ?? null;
   if (sse !== null && sse !== "AES256") return { ok: false, why: "sse must be AES256" };
-  const text = given ?? `s3.${region}.amazonaws.com`;
-  const endpoint = parseEndpoint(text, "endpoint", allowLoopback);
-  return endpoint.ok ? { ok: true, value: { endpoint: endpoint.value, region, sse, accountId: null } } : endpoint;
+  const domain = AWS_DOMAINS.get(region.slice(0, region.indexOf("-"))) ?? "amazonaws.com";
+  const endpoint = parseEndpoint(given ?? `s3.${region}.${domain}`, "endpoint", allowLoopback);
+  if (!endpoint.ok) return endpoint;
+  const place = { endpoint: endpoint.value, region, sse, accountId: null } as const;
+  const addressing = parameters.get("addressing-style");
+  if (addressing === undefined) return { ok: true, value: place };
+  if (addressing !== "virtual") return { ok: false, why: "addressing-style must be virtual, or left out" };
+  if (!HOST_BUCKET.test(bucket))
+    return { ok: false, why: "the bucket must be 2 to 63 lower-case letters, digits or dashes to stand in a host" };
+  const url = bucketUrl({ ...place, bucket, addressing });
+  const asked = parseEndpoint(url, "endpoint, with the bucket before it,", allowLoopback);
+  return asked.ok ? { ok: true, value: { ...place, addressing } } : asked;
 }
 
 function locateObjstore(parameters: Parameters, { objstoreEndpoint, allowLoopback }: DestinationContext): Located {
@@ -103,12 +122,12 @@ const SERVICE_LABELS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Requests are path-style, `<endpoint>/<bucket>/<key>`. Where the endpoint holds the bucket already
- * (`https://<bucket>.host`, or a path that ends in `/<bucket>`), stores answer 200 and keep
- * `<bucket>/<key>`, a key that nothing here would ever show.
+ * Requests are path-style, `<endpoint>/<bucket>/<key>`, unless asked otherwise. Where the endpoint
+ * holds the bucket already (`https://<bucket>.host`, or a path that ends in `/<bucket>`), stores
+ * answer 200 and keep `<bucket>/<key>`, a key that nothing here would ever show.
  * @returns what to write instead; null: the endpoint does not hold the bucket.
  */
-function bucketInEndpoint(endpoint: URL, bucket: string): string | null {
+function bucketInEndpoint({ endpoint, bucket, addressing }: Place): string | null {
   const { protocol, host, pathname } = endpoint;
   const label = `${bucket.toLowerCase()}.`;
   const isService = SERVICE_LABELS.has(bucket.toLowerCase());
@@ -120,7 +139,9 @@ function bucketInEndpoint(endpoint: URL, bucket: string): string | null {
   if (!inHost && !inPath) return null;
   const path = inPath ? pathname.slice(0, pathname.lastIndexOf("/")) : pathname.replace(/\/$/, "");
   const right = `${protocol}//${inHost ? rest : host}${path}`;
-  return `endpoint must not contain the bucket: it is added to the path of each request. Use ${right}`;
+  const isVirtual = addressing === "virtual";
+  const more = inHost && !isVirtual ? ", and addressing-style=virtual if the store wants the bucket in the host" : "";
+  return `endpoint must not contain the bucket: it is added to the ${isVirtual ? "host" : "path"} of each request. Use ${right}${more}`;
 }
 
 function decodedEnd(pathname: string): string {

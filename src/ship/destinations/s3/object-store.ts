@@ -22,7 +22,7 @@ export interface S3Destination extends S3Place, Destination {
  */
 const SHA256_META = "x-amz-meta-logship-sha256";
 
-/** A bucket reached by signed requests, Signature V4 with path-style addressing. */
+/** A bucket reached by signed requests, Signature V4. */
 export function objectStore(destination: S3Destination, platform: NetworkPlatform): HttpStore {
   const { credentials, region, sse } = destination;
   return new HttpStore(
@@ -76,6 +76,10 @@ function regionIn(text: string, code: string | null, { status, headers }: Respon
   return REGION.test(region) && region !== asked ? region : null;
 }
 
+/** What Alibaba OSS, Tencent COS, Volcengine TOS and Huawei OBS say to a bucket in the path. */
+export const VIRTUAL_ONLY =
+  /^(?:SecondLevelDomainForbidden|PathStyleDomainForbidden|InvalidPathAccess|VirtualHostDomainRequired)$/;
+
 /**
  * 400s that say something of the destination or of the moment, not of the object.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
@@ -100,5 +104,5 @@ const MEANINGS: readonly (readonly [Meaning, ReadonlySet<string>])[] = [
 export function meaningOf(status: number, code: string | null): Meaning | undefined {
   if (status === 404 || status === 410) return code === "NoSuchBucket" ? "destination" : undefined;
   if (status !== 400 || code === null) return undefined;
-  return MEANINGS.find(([, codes]) => codes.has(code))?.[0];
+  return VIRTUAL_ONLY.test(code) ? "destination" : MEANINGS.find(([, codes]) => codes.has(code))?.[0];
 }

@@ -1,6 +1,7 @@
 import { STORE_TERMS } from "../conf.ts";
 import { type DestinationForm, flag, parameter } from "../destination-form.ts";
 import { BUCKET, KEYS, STORE_PATH } from "../store/fields.ts";
+import { VIRTUAL_ONLY } from "./object-store.ts";
 
 const objstore: DestinationForm = {
   id: "objstore",
@@ -52,6 +53,13 @@ const anyS3: DestinationForm = {
       blamed: /\b(?:connection failed|host name|certificate|HTTP 307)\b/,
     },
     {
+      name: "addressing_style",
+      label: "Bucket in the host name (`addressing-style=virtual`)",
+      hint: "Alibaba OSS, Tencent COS, Volcengine TOS and Huawei OBS want it there.",
+      at: flag("addressing-style", "virtual"),
+      kind: "check",
+    },
+    {
       name: "sse",
       label: "Request encryption of each object (`sse=AES256`)",
       hint: "AWS always encrypts. Some stores refuse requests with this header.",
@@ -62,10 +70,13 @@ const anyS3: DestinationForm = {
   ],
   // Behind another endpoint, a change of the region alone does not lead to the bucket, unless the
   // endpoint itself names the region that it signs for.
-  mend: (values, { code, region }) =>
-    region === null || (values.endpoint !== "" && code !== "AuthorizationHeaderMalformed")
+  mend: (values, { code, region }) => {
+    if (code !== null && VIRTUAL_ONLY.test(code))
+      return { values: { ...values, addressing_style: "true" }, words: "Put the bucket into the host and test" };
+    return region === null || (values.endpoint !== "" && code !== "AuthorizationHeaderMalformed")
       ? null
-      : { values: { ...values, region }, words: `Use region ${region} and test` },
+      : { values: { ...values, region }, words: `Use region ${region} and test` };
+  },
 };
 
 export const S3_FORMS: readonly DestinationForm[] = [objstore, anyS3];

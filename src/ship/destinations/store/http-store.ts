@@ -1,5 +1,5 @@
 import { readStream } from "../../../base/streams.ts";
-import type { NetworkPlatform } from "../destination.ts";
+import type { NetworkPlatform, Place } from "../destination.ts";
 import { retryAfter } from "../retry-after.ts";
 import type { Meaning, PutRequest, StoreAnswer, StoreClient } from "./client.ts";
 
@@ -142,13 +142,20 @@ export function xmlCode(text: string): string | null {
  * `+` would be signed in another form than it arrives in. RFC 3986: `encodeURIComponent` leaves
  * five characters bare that a signature has encoded.
  */
-export function encodePath(bucket: string, key: string): string {
+function encodePath(key: string): string {
   const encode = (segment: string): string =>
     encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-  return [bucket, ...key.split("/")].map(encode).join("/");
+  return key.split("/").map(encode).join("/");
 }
 
-/** Where a key of a bucket is at an endpoint, path-style. */
-export function keyUrl({ endpoint, bucket }: { endpoint: URL; bucket: string }, key: string): string {
-  return `${endpoint.origin}${endpoint.pathname.replace(/\/$/, "")}/${encodePath(bucket, key)}`;
+/** Below which address the keys of a bucket are, without a slash at its end. */
+export function bucketUrl({ endpoint, bucket, addressing }: Pick<Place, "endpoint" | "bucket" | "addressing">): string {
+  const { protocol, host, pathname } = endpoint;
+  const [before, after] = addressing === "virtual" ? [`${bucket}.`, ""] : ["", `/${encodePath(bucket)}`];
+  return `${protocol}//${before}${host}${pathname.replace(/\/$/, "")}${after}`;
+}
+
+/** Where a key of a bucket is. */
+export function keyUrl(place: Parameters<typeof bucketUrl>[0], key: string): string {
+  return `${bucketUrl(place)}/${encodePath(key)}`;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { within } from "../../../base/platform.ts";
+import { type Platform, within } from "../../../base/platform.ts";
 import { whyUnreachable } from "../connection.ts";
 import type { NetworkPlatform, OpenDestination } from "../destination.ts";
 import type { Failure } from "../failure.ts";
@@ -7,7 +7,7 @@ import { classify, isSuccess, mayMeanHeader, readAnswer } from "./answers.ts";
 import type { StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, LEFT_OUT } from "./manner.ts";
-import { type Probed, persistently, tryCondition, writeChallenge, writeFault, writeProbe } from "./probe.ts";
+import { type Probed, persistently, spaced, tryCondition, writeChallenge, writeFault, writeProbe } from "./probe.ts";
 import { uploadObject } from "./upload.ts";
 
 const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unknown" } = {
@@ -27,8 +27,10 @@ const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unkn
  */
 export function openStore(
   store: StoreClient,
-  { path, now, why }: { path: string; now: () => number; why: Why },
+  { path, platform, why }: { path: string; platform: Pick<Platform, "now" | "sleep">; why: Why },
 ): OpenDestination {
+  const probes = spaced(store, platform);
+  const probe = (from = 0): Promise<Probed> => writeProbe(probes, path, platform.now(), from);
   const trials = new Map<number, ReturnType<typeof tryCondition>>();
   /**
    * Writes that know nothing yet try the condition once. One that begins late may still know
@@ -37,7 +39,7 @@ export function openStore(
   const tryOnce = (leaveOut: number): ReturnType<typeof tryCondition> => {
     const earlier = trials.get(leaveOut);
     if (earlier !== undefined) return earlier;
-    const trial = tryCondition(store, path, leaveOut);
+    const trial = tryCondition(probes, path, leaveOut);
     trials.set(leaveOut, trial);
     const forget = (): void => void trials.delete(leaveOut);
     trial.then((answer) => typeof answer === "string" || forget(), forget);
@@ -45,11 +47,11 @@ export function openStore(
   };
   return {
     write: (object, body, { doubtful, leaveOut }) =>
-      uploadObject({ ...object, doubtful }, body, store, { leaveOut, tryCondition: tryOnce, path, nowMs: now() }),
+      uploadObject({ ...object, doubtful }, body, store, { leaveOut, tryCondition: tryOnce, probe }),
     stands: async (object) => STANDS[(await look(store, object.key, object)).shown],
     overwrite: async (object, body) => {
       const md5 = createHash("md5").update(body).digest("hex");
-      const overwrite = (leaveOut: number) => store.put({ ...object, body, ...inManner(leaveOut, md5) });
+      const overwrite = (leaveOut: number) => probes.put({ ...object, body, ...inManner(leaveOut, md5) });
       const answer = await overwrite(LEFT_OUT.condition);
       // Some stores know no Content-MD5, and nothing is kept of that here.
       const again = mayMeanHeader(answer) ? await overwrite(LEFT_OUT.condition + LEFT_OUT.digest) : answer;
@@ -59,8 +61,8 @@ export function openStore(
       const { answer, body } = await store.get(key);
       return readAnswer(answer, body);
     },
-    probe: async () => fault(await persistently(() => writeProbe(store, path, now())), why),
-    challenge: async (key, token) => fault(await persistently(() => writeChallenge(store, key, token)), why),
+    probe: async () => fault(await persistently(() => probe()), why),
+    challenge: async (key, token) => fault(await persistently(() => writeChallenge(probes, key, token)), why),
   };
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { encodeUtf8 } from "../../../base/bytes.ts";
-import { within } from "../../../base/platform.ts";
+import { type Platform, within } from "../../../base/platform.ts";
 import { keyBelow, PROBE_DAY, probeKey } from "../../../formats/object/keys.ts";
 import type { Failure } from "../failure.ts";
 import { answerWords, classify, forbidsOverwriting, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
@@ -23,6 +23,26 @@ const LOOK_WAIT_MS = 10_000;
 const ALL_WAIT_MS = 30_000;
 const LATE: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 const LATE_LOOK: Seen = { shown: "unknown", answer: LATE, by: "HEAD" };
+
+/** Least time between two PUTs of a key, in ms. https://docs.cloud.google.com/storage/quotas */
+const ONE_KEY_MS = 1_000;
+
+/** For probes: Google answers 429 to a second PUT of a key within a second. */
+export function spaced(store: StoreClient, { now, sleep }: Pick<Platform, "now" | "sleep">): StoreClient {
+  const ended = new Map<string, number>();
+  return {
+    head: (key) => store.head(key),
+    get: (key) => store.get(key),
+    put: async (request) => {
+      const leftMs = (ended.get(request.key) ?? Number.NEGATIVE_INFINITY) + ONE_KEY_MS - now();
+      if (leftMs > 0) await sleep(Math.min(leftMs, ONE_KEY_MS));
+      const answer = await store.put(request);
+      // What is refused for a header was not written.
+      if (!mayMeanHeader(answer)) ended.set(request.key, now());
+      return answer;
+    },
+  };
+}
 
 /**
  * Writes the small object that shows a destination to be writable:
@@ -69,8 +89,8 @@ export function writeChallenge(store: StoreClient, key: string, token: string): 
 }
 
 /**
- * Writes once more if the store answers a 5xx, and names no time to come again: that is mostly of
- * the moment, and only the user would try again. Both together take no longer than one may.
+ * Writes once more if the store answers a 5xx or 429, and names no time to come again: that is
+ * mostly of the moment, and only the user would try again. Both take no longer than one may.
  */
 export async function persistently(write: () => Promise<Probed>): Promise<Probed> {
   let first: Probed | undefined;
@@ -84,7 +104,7 @@ export async function persistently(write: () => Promise<Probed>): Promise<Probed
 function isOfMoment(probed: Probed): boolean {
   if (probed.kind === "written" || probed.failure.kind !== "busy") return false;
   const { cause, retryAfterS } = probed.failure;
-  return typeof cause === "number" && cause >= 500 && retryAfterS === null;
+  return typeof cause === "number" && (cause >= 500 || cause === 429) && retryAfterS === null;
 }
 
 interface SmallObject {

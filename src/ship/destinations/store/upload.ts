@@ -13,7 +13,7 @@ import {
 import type { StoreAnswer, StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { beliefOf, CONDITION, inManner, isConditional, isTried, LEFT_OUT, mannerOf, plainerThan } from "./manner.ts";
-import { notKept, writeProbe } from "./probe.ts";
+import { notKept, type Probed } from "./probe.ts";
 import { confirms, damageWords, type SentObject } from "./stored.ts";
 
 /** `doubtful`: an earlier attempt ended without an answer. */
@@ -26,9 +26,8 @@ export interface UploadOptions {
   leaveOut: number;
   /** `tryCondition` of probe.ts, in a manner. */
   tryCondition(leaveOut: number): Promise<"honoured" | "ignored" | StoreAnswer>;
-  /** Of the destination, for asking with a probe what a refusal was about. */
-  path: string;
-  nowMs: number;
+  /** Asks with a probe what a refusal was about. @param from the manner that is tried first. */
+  probe(from: number): Promise<Probed>;
 }
 
 /** Above this size, in bytes, a store that refuses early can look like a broken connection. */
@@ -72,7 +71,7 @@ export async function uploadObject(
   object: UploadableObject,
   body: () => Uint8Array | Body,
   store: StoreClient,
-  { leaveOut: known, tryCondition, path, nowMs }: UploadOptions,
+  { leaveOut: known, tryCondition, probe }: UploadOptions,
 ): Promise<WriteOutcome> {
   const trial = await tryOnce(known, tryCondition);
   let isSent = false;
@@ -82,7 +81,7 @@ export async function uploadObject(
   };
   const isHeeded = trial.lasts === "always" && (trial.known & CONDITION.ignored) === 0;
   const doubtful = object.doubtful || !isHeeded;
-  const options = { leaveOut: mannerOf(trial.known), path, nowMs };
+  const options = { leaveOut: mannerOf(trial.known), probe };
   const outcome = await uploadIn({ object: { ...object, doubtful }, body: noted, store }, options);
   if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
   const { leaveOut: manner, ...said } = outcome;
@@ -130,7 +129,7 @@ function learnedFrom(known: number, trial: Tried, sent: { manner: number | undef
 
 async function uploadIn(
   sending: Sending & { object: UploadableObject },
-  { leaveOut, path, nowMs }: Omit<UploadOptions, "tryCondition">,
+  { leaveOut, probe }: Omit<UploadOptions, "tryCondition">,
 ): Promise<WriteOutcome> {
   const { doubtful } = sending.object;
   let outcome = await (doubtful ? lookAndSend(sending, leaveOut) : send(sending, leaveOut, false));
@@ -140,7 +139,7 @@ async function uploadIn(
     outcome = await lookAndSend(sending, next, leaveOut);
     if (outcome.kind !== "rejected") return outcome;
   }
-  return explain(outcome, sending, { leaveOut, path, nowMs });
+  return explain(outcome, sending, { leaveOut, probe });
 }
 
 interface Sending {
@@ -249,10 +248,10 @@ function conclude(
 async function explain(
   { answer, error }: Rejected,
   sending: Sending,
-  { leaveOut, path, nowMs }: Omit<UploadOptions, "tryCondition">,
+  { leaveOut, probe: ask }: Omit<UploadOptions, "tryCondition">,
 ): Promise<WriteOutcome> {
   // A wrong region is a 400, too: without the probe, all objects would be set aside for it.
-  const probe = await writeProbe(sending.store, path, nowMs, leaveOut);
+  const probe = await ask(leaveOut);
   if (probe.kind === "failed") {
     const { failure } = probe;
     const found: Failure = failure.kind === "refused" ? { ...failure, kind: "misconfigured" } : failure;

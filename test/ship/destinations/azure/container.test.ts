@@ -12,6 +12,9 @@ import { rule } from "../../../support/s3-script.ts";
 import { destination, LOCAL } from "../context.ts";
 import { fixed, KEY } from "../objects.ts";
 
+/** Waits for nothing. */
+const prompt = { ...platform, sleep: async () => {} };
+
 const BYTES = encodeUtf8("fixed bytes");
 /** To a container that is known to heed the condition. */
 const FIRST = { doubtful: false, leaveOut: CONDITION.believed as number };
@@ -30,7 +33,7 @@ afterEach(() => control.forget());
 const open = (sas: string): OpenDestination => {
   const host = new URL(inject("s3Url")).host;
   const conf = `azure://${host}/${AZURE_ACCOUNT}/${container}/logs/{DATE}?${sas}`;
-  return openDestination(destination(conf, LOCAL), platform);
+  return openDestination(destination(conf, LOCAL), prompt);
 };
 const object = (bytes: Uint8Array = BYTES) => fixed(bytes, { contentType: "application/gzip" });
 const write = (to: OpenDestination, options = FIRST, bytes = BYTES) => to.write(object(bytes), () => bytes, options);

@@ -164,7 +164,11 @@ describe("azure://", () => {
 });
 
 describe("a SAS that cannot do what is asked", () => {
-  const never = { now: () => Date.UTC(2032, 0, 1), fetch: () => Promise.reject(new Error("nothing is sent")) };
+  const never = {
+    now: () => Date.UTC(2032, 0, 1),
+    sleep: async () => {},
+    fetch: () => Promise.reject(new Error("nothing is sent")),
+  };
 
   it("has expired: nothing is sent to find that out", async () => {
     const to = openDestination(read(`${BASE}/logs?${SAS}`), never);

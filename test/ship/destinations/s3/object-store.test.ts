@@ -55,6 +55,7 @@ function scripted(...answers: (Response | Error)[]) {
   const asked: { url: string; init: RequestInit }[] = [];
   const opened = objectStore(at("scripted"), {
     now: () => NOW,
+    sleep: async () => {},
     fetch: (url, init) => {
       asked.push({ url, init });
       const next = answers.shift() ?? new Error("asked too often");

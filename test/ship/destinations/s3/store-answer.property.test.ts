@@ -26,6 +26,7 @@ async function answerTo(response: Response, key = "k", path = ""): Promise<{ ans
     destination(`s3://traces/?region=auto&endpoint=store.example${path}&access-key-id=a&secret-access-key=b`),
     {
       now: () => NOW,
+      sleep: async () => {},
       fetch: async (asked) => {
         url = `${asked}`;
         return response;

@@ -25,7 +25,11 @@ function opened(trials: readonly StoreAnswer[]) {
     head: async () => answer(404),
     get: async () => ({ answer: answer(404), body: null }),
   };
-  const open = openStore(store, { path: "logs", now: () => 0, why: async () => null });
+  const open = openStore(store, {
+    path: "logs",
+    platform: { now: () => 0, sleep: async () => {} },
+    why: async () => null,
+  });
   const write = (key: string) => open.write({ ...object, key }, () => BYTES, { doubtful: false, leaveOut: 0 });
   return { asked, write, letGo };
 }

@@ -8,6 +8,9 @@ import { type Action, type Match, type Rule, rule } from "../../../support/s3-sc
 import { destination, LOCAL } from "../context.ts";
 import { fixed } from "../objects.ts";
 
+/** Waits for nothing. */
+const prompt = { ...platform, sleep: async () => {} };
+
 const NOW = Date.UTC(2026, 10, 20, 12);
 const PUT: Match = { method: "PUT" };
 const KEY = "logs/00010101/test.txt.gz";
@@ -15,12 +18,12 @@ const SPARE = `logs/00010101/test-${NOW.toString(16)}.txt.gz`;
 
 let names = 0;
 let control = bucketControl(inject("s3Url"), "none");
-let opened = openDestination(destination(destinationConf("none"), LOCAL), platform);
+let opened = openDestination(destination(destinationConf("none"), LOCAL), prompt);
 beforeEach(() => {
   names += 1;
   control = bucketControl(inject("s3Url"), `odd-${names}`);
   const now = () => NOW;
-  opened = openDestination(destination(destinationConf(`odd-${names}`), LOCAL), { ...platform, now });
+  opened = openDestination(destination(destinationConf(`odd-${names}`), LOCAL), { ...prompt, now });
 });
 afterEach(async () => {
   await control.forget();

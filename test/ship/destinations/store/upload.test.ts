@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { meaningOf } from "../../../../src/ship/destinations/s3/object-store.ts";
 import type { PutRequest, StoreAnswer, StoreClient } from "../../../../src/ship/destinations/store/client.ts";
 import { CONDITION } from "../../../../src/ship/destinations/store/manner.ts";
-import { tryCondition } from "../../../../src/ship/destinations/store/probe.ts";
+import { tryCondition, writeProbe } from "../../../../src/ship/destinations/store/probe.ts";
 import { type UploadableObject, uploadObject } from "../../../../src/ship/destinations/store/upload.ts";
 import { fixed, answer as storeAnswer } from "../objects.ts";
 
@@ -96,7 +96,10 @@ function scripted(answers: readonly StoreAnswer[]) {
 
 /** What is asked of a store, but for what is known of it. */
 function optionsFor(store: StoreClient, path = "{DATE}") {
-  return { tryCondition: (leaveOut: number) => tryCondition(store, path, leaveOut), path, nowMs: 0 };
+  return {
+    tryCondition: (leaveOut: number) => tryCondition(store, path, leaveOut),
+    probe: (from: number) => writeProbe(store, path, 0, from),
+  };
 }
 
 type Row = readonly [

@@ -81,6 +81,7 @@ export function outputWords(body: ShippingBody): string {
   const what = [
     ...(options.rows === "log" ? ["a row for each log line"] : []),
     ...(options.truncate === false ? ["whole texts"] : []),
+    ...(options.escape_formulas === true ? ["formulas escaped"] : []),
   ];
   if (options.output_type === "parquet") return ["Parquet", ...what].join(", ");
   return [

@@ -85,6 +85,14 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
           checked={options["CVE-2021-44228"] === true}
           hint="Disarms Log4j lookups in request data (CVE-2021-44228)."
         />
+        {(!isPlain || options.escape_formulas === true) && (
+          <Check
+            name="escape_formulas"
+            label="Escape formulas in CSV"
+            checked={options.escape_formulas === true}
+            hint={faultAt(faults, "/output_options/escape_formulas") ?? "Texts such as =1+1 get a ' before them."}
+          />
+        )}
       </fieldset>
       {!isPlain && <More options={options} faults={faults} />}
       <Kept body={body} options={options} />
@@ -131,7 +139,7 @@ function hasTexts(options: Options): boolean {
 export function hasFormat(options: Options): boolean {
   const { output_type, rows, truncate } = options;
   const isOther = (output_type ?? "ndjson") !== "ndjson" || rows === "log" || truncate === false;
-  return hasTexts(options) || isOther || options["CVE-2021-44228"] === true;
+  return hasTexts(options) || isOther || options["CVE-2021-44228"] === true || options.escape_formulas === true;
 }
 
 /** Says that the older `logpull_options` are in force. */
@@ -241,8 +249,8 @@ export function readFormat(form: URLSearchParams, before: Options): Options {
   if (rows !== (before.rows ?? "invocation")) options.rows = rows;
   const isWhole = form.has(WHOLE);
   if (isWhole !== (before.truncate === false)) options.truncate = !isWhole;
-  const escapes = form.has("CVE-2021-44228");
-  if (escapes !== (before["CVE-2021-44228"] === true)) options["CVE-2021-44228"] = escapes;
+  for (const name of ["CVE-2021-44228", "escape_formulas"] as const)
+    if (form.has(name) !== (before[name] === true)) options[name] = form.has(name);
   for (const name of TEXT_NAMES) {
     // The form showed the defaults of the type it was made with, whichever type is chosen now.
     const sent = form.get(name);
