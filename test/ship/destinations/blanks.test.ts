@@ -55,7 +55,7 @@ const SECRETS: Secret[] = [...Object.values(FIXTURES), ...Object.values(RECEIVER
   const pairs = parts.query.split("&");
   const found = pairs.flatMap((pair, i): Secret[] => {
     const [name = "", ...value] = pair.split("=");
-    if (kind.isShown(name)) return [];
+    if (name === "" || kind.isShown(name)) return [];
     const called = name.startsWith("header_") ? `header ${name.slice(7).toLowerCase()}` : name;
     const put: Secret["put"] = (change) =>
       joinConf({ ...parts, query: pairs.with(i, `${name}=${change(value.join("="))}`).join("&") });

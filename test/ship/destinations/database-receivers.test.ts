@@ -71,69 +71,17 @@ describe("loki", () => {
     });
   });
 
-  it("finds what is refused within the write, and keeps the ids of the rest", async () => {
+  it("has what it refused while it took some of it sent as halves, without a doubt: repeats are merged", async () => {
     const held = fixture("loki").service();
-    const { to, sent } = open(conf, held.fetch);
+    const { to } = open(conf, held.fetch);
     const of = records(20);
     of[7] = record(`mark-7-${POISON}`);
-    const outcome = await write(to, of);
-    expect(outcome).toMatchObject({
-      kind: "partly",
-      isSent: true,
-      again: [],
-      refused: [{ record: 7, words: "HTTP 400 too_far_behind" }],
-      unnamed: null,
+    expect(await write(to, of)).toMatchObject({
+      ...{ kind: "divide", records: 10, why: "HTTP 400 too_far_behind", mayBeThere: false },
     });
     expect(held.taken()).toHaveLength(19);
-    expect(sent.length).toBeLessThan(14);
-    for (const { text } of sent)
-      for (const [, id, mark] of text.matchAll(/logship_id\\":\\"a_b_0a1b2c3d-(\d+)\\".*?mark-(\d+)/g))
-        expect(id).toBe(mark);
-  });
-
-  it("names none where it refuses more than can be looked for, and asks no more than that", async () => {
-    const held = fixture("loki").service();
-    const { to, sent } = open(conf, held.fetch);
-    const of = records(500).map((_, i) => record(i < 400 ? `mark-${i}-${POISON}` : `mark-${i}`));
-    const outcome = await write(to, of);
-    if (outcome.kind !== "partly") throw new Error(outcome.kind);
-    expect(outcome.unnamed?.words).toBe("HTTP 400 too_far_behind");
-    expect(outcome.refused.length + (outcome.unnamed?.records ?? 0)).toBeGreaterThanOrEqual(400);
-    expect(sent.length).toBeLessThan(70);
-  });
-
-  it("looks for no longer than an alarm may run, however late its answers are", async () => {
-    const held = fixture("loki").service();
-    let now = NOW;
-    const late: Fetch = (url, init) => {
-      now += MINUTE;
-      return held.fetch(url, init);
-    };
-    const { to, sent } = open(conf, late, () => now);
-    const of = records(64).map((_, i) => record(`mark-${i}-${POISON}`));
-    expect(await write(to, of)).toMatchObject({
-      kind: "partly",
-      unnamed: { records: 64, words: "HTTP 400 too_far_behind" },
-      mayBeThere: true,
-    });
-    expect(sent.length).toBeLessThan(10);
-  });
-
-  it("sends the whole again after a limit in the middle of looking, and nothing is there twice", async () => {
-    const held = fixture("loki").service();
-    let requests = 0;
-    const { to } = open(conf, async (url, init) => {
-      requests += 1;
-      return requests === 4 ? new Response(null, { status: 503 }) : held.fetch(url, init);
-    });
-    const of = [...records(9), record(`mark-9-${POISON}`)];
-    expect(await write(to, of)).toMatchObject({
-      kind: "failed",
-      mayBeThere: true,
-      error: { kind: "busy", cause: 503 },
-    });
-    expect(await write(to, of, true)).toMatchObject({ kind: "partly", refused: [{ record: 9 }] });
-    expect(held.taken()).toHaveLength(9);
+    const alone = await write(to, of.slice(7, 8));
+    expect(alone).toMatchObject({ kind: "failed", error: { kind: "refused", words: "HTTP 400 too_far_behind" } });
   });
 
   it.each([
