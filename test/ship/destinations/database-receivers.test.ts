@@ -62,7 +62,7 @@ async function bodyOf(name: string, fields: Fields): Promise<string> {
 describe("loki", () => {
   const conf = confOf("loki");
 
-  it.each([260, 200, 202])("calls HTTP %i no success: 204 alone is one", async (status) => {
+  it.each([260, 200, 202])("calls HTTP %i no success that says that ingestion is blocked", async (status) => {
     const outcome = await answered("loki", () => new Response("ingestion blocked for user 'x'", { status }));
     expect(outcome).toMatchObject({
       kind: "failed",
@@ -424,13 +424,9 @@ describe("axiom", () => {
   const said = (body: Fields) => () => Response.json(body);
 
   it("does not name what failed, and sends nothing again", async () => {
-    const failures = [{ timestamp: "2026-11-20T12:00:00Z", error: "too many fields" }];
     const unnamed = { records: 1, words: "HTTP 200, but events failed" };
-    for (const body of [
-      { ingested: 2, failed: 1, failures },
-      { ingested: 2, failed: 0 },
-    ])
-      expect(await answered("axiom", said(body))).toMatchObject({ kind: "partly", again: [], refused: [], unnamed });
+    const body = { ingested: 2, failed: 1, failures };
+    expect(await answered("axiom", said(body))).toMatchObject({ kind: "partly", again: [], refused: [], unnamed });
   });
 
   it("halves what failed as a whole, and asks before whether anything passes", async () => {
@@ -448,14 +444,27 @@ describe("axiom", () => {
     expect(await write(to, records(4))).toMatchObject({ kind: "failed", error: { kind: "misconfigured" } });
   });
 
-  it.each([{ failed: 0 }, { ingested: "3", failed: 0 }, { ingested: 0, failed: 0 }, []])(
-    "takes %o for no success",
-    async (body) =>
-      expect(await answered("axiom", said(body as Fields))).toMatchObject({
-        kind: "failed",
-        mayBeThere: true,
-        error: { kind: "busy", cause: "not_kept" },
-      }),
+  const failures = [{ timestamp: "2026-11-20T12:00:00Z", error: "too many fields" }];
+  it.each([
+    ...[{ failed: 0 }, { ingested: 3 }, { ingested: "3", failed: 0 }, { ingested: 3, failed: "0" }, []],
+    // Counts that contradict each other, what was sent, or the list of failures.
+    ...[
+      { ingested: 0, failed: 0 },
+      { ingested: 2, failed: 0 },
+      { ingested: 4, failed: 0 },
+      { ingested: 4, failed: -1 },
+    ],
+    ...[
+      { ingested: 3, failed: 1 },
+      { ingested: 2.5, failed: 0.5 },
+      { ingested: 3, failed: 0, failures },
+    ],
+  ])("takes %o for no success", async (body) =>
+    expect(await answered("axiom", said(body as Fields))).toMatchObject({
+      kind: "failed",
+      mayBeThere: true,
+      error: { kind: "busy", cause: "not_kept" },
+    }),
   );
 
   it.each([

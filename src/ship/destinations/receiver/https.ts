@@ -1,4 +1,4 @@
-import { judgeByStatus } from "./answers.ts";
+import { judgeAnswer } from "./answers.ts";
 import type { Receiver } from "./receiver.ts";
 import { url } from "./receiver-form.ts";
 
@@ -12,7 +12,7 @@ export const https: Receiver = {
   parameters: "any",
   id: "header Idempotency-Key",
   takes: { plainRecords: false, fields: [], limits: null },
-  judge: (answer) => judgeByStatus(answer),
+  judge: (answer) => judgeAnswer(answer, null),
   asks: {
     name: "HTTP endpoint",
     about: "Any `https://` address that accepts gzipped NDJSON.",
