@@ -71,6 +71,13 @@ describe("loki", () => {
     });
   });
 
+  it("takes 200 with nothing for a success, as of another server with its API, and nothing else", async () => {
+    expect(await answered("loki", () => new Response(""))).toMatchObject({ kind: "delivered" });
+    expect(await open(conf, async () => new Response("")).to.probe()).toBeNull();
+    for (const text of ["ok", "{}", '{"status":"error"}'])
+      expect(await answered("loki", () => new Response(text))).toMatchObject({ kind: "failed", mayBeThere: true });
+  });
+
   it("finds what is refused within the write, and keeps the ids of the rest", async () => {
     const held = fixture("loki").service();
     const { to, sent } = open(conf, held.fetch);
