@@ -203,6 +203,16 @@ describe("loki", () => {
   });
 });
 
+describe("elastic", () => {
+  it("reads what became of each of 10,000 records, however long the answer is", async () => {
+    const refused = { status: 400, failure_store: "not_enabled", error: { type: "strict_dynamic_mapping_exception" } };
+    const items = Array.from({ length: 10_000 }, (_, n) => ({ create: n === 0 ? { status: 201 } : refused }));
+    const outcome = await answered("elastic", () => Response.json({ errors: true, items }), 10_000);
+    if (outcome.kind !== "partly") throw new Error(outcome.kind);
+    expect([outcome.refused.length, outcome.again]).toEqual([9_999, []]);
+  });
+});
+
 describe("otlp", () => {
   it("sets a record aside, with the limit named, that fits no body beside what its script has in common", async () => {
     const long = record("mark-long", { ScriptName: "s".repeat(16_000), Message: "x".repeat(9_965_000) });

@@ -320,7 +320,8 @@ describe("Splunk", () => {
   });
 
   it("may have what it answers with a success of another kind", () => {
-    for (const text of ["", "<html>", "[]", '{"code":"0"}', '"OK"'])
+    const odd = '{"text":"Success","code":0,"invalid-event-number":1}';
+    for (const text of ["", "<html>", "[]", '{"code":"0"}', '"OK"', odd])
       expect(splunkRaw.judge(answer(200, text), 1)).toMatchObject({ kind: "failed", mayBeThere: true });
   });
 
