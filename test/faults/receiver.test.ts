@@ -94,6 +94,14 @@ describe("a receiver that cannot now", () => {
     ["clickhouse", "a page of a proxy", PAGE, /HTTP 200, but not the empty answer of an insert/],
     ["otlp", "a page of a proxy", PAGE, /HTTP 200, but not as an OTLP receiver answers/],
     ["axiom", "a page of a proxy", PAGE, /HTTP 200, but not how many events were taken/],
+    ["otlp", "a refusal", '{"code":3}', /HTTP 200, but not as an OTLP receiver answers/],
+    ["otlp", "more rejected than sent", '{"partial_success":{"rejected_log_records":"11"}}', /but not as an OTLP/],
+    ["axiom", "counts that do not add up", '{"ingested":9,"failed":0}', /but not how many events were taken/],
+    ["splunkraw", "a refusal", '{"text":"Incorrect index","code":7}', /HTTP 200 Splunk\.7, but not as/],
+    ["datadog", "a page of a proxy", PAGE, /HTTP 200 Datadog, but not as Datadog answers/],
+    ["newrelic", "no id", "{}", /HTTP 200 NewRelic, but not as New Relic answers/],
+    ["sumo", "what was not taken", '{"errors":[{"code":"x"}]}', /HTTP 200 Sumo, but not the empty answer/],
+    ["loki", "a page of a proxy", PAGE, /HTTP 200, but not the empty answer of Loki/],
   ];
   for (const [kind, name, body, words] of variants(pages, 6)) {
     row(`${kind} answers 200 with ${name}, after taking it: no success`, async (world) => {

@@ -1,3 +1,5 @@
+import { BUSY as INSERT_BUSY, MISCONFIGURED, OF_A_ROW } from "./receiver/clickhouse-codes.ts";
+
 /** What a store answered, as a job's error message says it. */
 export interface ToldAnswer {
   status: number;
@@ -71,13 +73,22 @@ const BLOCKED =
   "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads continue once that is lifted.";
 const SPREAD =
   "Records arrive faster than Loki's limits allow. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; uploads are retried.";
+const ELASTIC_MAPPING =
+  "A record does not fit the mapping of the index. Compare it with that in the documentation (dynamic: false), then resend what is set aside.";
 const CLICKHOUSE_USER =
   "ClickHouse does not let this user in. Check header_X-ClickHouse-User and header_X-ClickHouse-Key, and the addresses from which the user may connect.";
 const CLICKHOUSE_GRANT = "This user may not insert into the table. GRANT INSERT ON <database>.<table> TO <user>.";
 const CLICKHOUSE_TABLE = "There is no such table. Create it, or check database and table.";
 const CLICKHOUSE_ROW =
   "A row does not fit the columns of the table. Compare their types with those in the documentation.";
-const CLICKHOUSE_BUSY = "ClickHouse is too busy to insert. Look at its merges, memory and disks; uploads are retried.";
+const CLICKHOUSE_BUSY =
+  "ClickHouse is too busy to insert. Look at its merges, memory, disks, replicas and quotas; uploads are retried.";
+const CLICKHOUSE_STATEMENT =
+  "ClickHouse refuses the statement or one of its settings. Check its release, the kind of the table, and the constraints in the user's profile.";
+
+/** One remedy for each of these codes. */
+const all = (codes: Readonly<Record<number, string>>, remedy: string): Record<string, string> =>
+  Object.fromEntries(Object.values(codes).map((name) => [name, remedy]));
 
 /**
  * What to change, by the code of a store's refusal. Stores mean different things by one code; each
@@ -112,22 +123,22 @@ const BY_CODE: Readonly<Record<string, string>> = {
   too_far_behind:
     "Loki has records of this stream that are more than an hour newer. Set shard_streams.time_sharding_enabled there, or give late records their own label.",
   too_far_in_future: "The time of a record is ahead of Loki's clock. Check the sender's clock.",
+  // Elasticsearch and OpenSearch, by the type of an error.
+  document_parsing_exception: ELASTIC_MAPPING,
+  failure_store:
+    "Elasticsearch put the record into the failure store of the data stream (<name>::failures), as it does not fit its mapping or pipeline. Correct these, then resend what is set aside.",
+  index_not_found_exception: "There is no such index. Create it, or allow the key to (auto_configure).",
+  mapper_parsing_exception: ELASTIC_MAPPING,
+  strict_dynamic_mapping_exception: ELASTIC_MAPPING,
   // ClickHouse, by the names of its exceptions.
+  ...all(INSERT_BUSY, CLICKHOUSE_BUSY),
+  ...all(MISCONFIGURED, CLICKHOUSE_STATEMENT),
+  ...all(OF_A_ROW, CLICKHOUSE_ROW),
   ACCESS_DENIED: CLICKHOUSE_GRANT,
   AUTHENTICATION_FAILED: CLICKHOUSE_USER,
-  CANNOT_CONVERT_TYPE: CLICKHOUSE_ROW,
-  CANNOT_PARSE_DATETIME: CLICKHOUSE_ROW,
-  CANNOT_PARSE_INPUT_ASSERTION_FAILED: CLICKHOUSE_ROW,
-  CANNOT_PARSE_TEXT: CLICKHOUSE_ROW,
-  INCORRECT_DATA: CLICKHOUSE_ROW,
   IP_ADDRESS_NOT_ALLOWED: CLICKHOUSE_USER,
-  MEMORY_LIMIT_EXCEEDED: CLICKHOUSE_BUSY,
-  NOT_ENOUGH_SPACE: CLICKHOUSE_BUSY,
   READONLY: CLICKHOUSE_GRANT,
   REQUIRED_PASSWORD: CLICKHOUSE_USER,
-  TOO_MANY_PARTS: CLICKHOUSE_BUSY,
-  TOO_MANY_SIMULTANEOUS_QUERIES: CLICKHOUSE_BUSY,
-  TYPE_MISMATCH: CLICKHOUSE_ROW,
   UNKNOWN_DATABASE: CLICKHOUSE_TABLE,
   UNKNOWN_TABLE: CLICKHOUSE_TABLE,
   UNKNOWN_USER: CLICKHOUSE_USER,
@@ -320,10 +331,7 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
     /but (?:records were rejected|events failed)/,
     "The receiver rejected records without saying which, so all records of the upload are set aside. Its log or dataset may show why.",
   ],
-  [
-    /but not (?:as an OTLP receiver answers|the empty answer of an insert|how many events|what became of each)/,
-    "Something else answers there, maybe a proxy or a login page. Check host and path.",
-  ],
+  [/HTTP 2\d\d[\w. -]*, but not /, "Something else answers there, maybe a proxy or a login page. Check host and path."],
   [
     /older than the|further ahead than the/,
     "The receiver would drop these records because of their time. They are set aside; send them to another destination.",
@@ -350,11 +358,19 @@ export function remedyFor(message: string | null): string | null {
 /** Some receivers refuse with what is a success elsewhere. */
 function isRefusal({ status, code }: ToldAnswer): boolean {
   const isSuccess = status >= 200 && status < 300;
-  return !isSuccess || BY_STATUS[status] !== undefined || (code !== null && Object.hasOwn(BY_CODE, code));
+  const isNamed = own(BY_CODE, code ?? "") ?? ofException(code);
+  return !isSuccess || BY_STATUS[status] !== undefined || isNamed !== undefined;
+}
+
+/** @param code `Code691`: of an exception of ClickHouse that has no name here. */
+function ofException(code: string | null): string | undefined {
+  const number = /^Code(\d{1,5})$/.exec(code ?? "")?.[1];
+  const query = `SELECT name, last_error_message FROM system.errors WHERE code = ${number}`;
+  return number && `ClickHouse refuses the insert. Its server says why: ${query}.`;
 }
 
 function remedyOf({ status, code, region }: ToldAnswer): string {
-  const known = ofReceiver(status, code) ?? own(OF_CODE, code ?? "");
+  const known = ofReceiver(status, code) ?? own(OF_CODE, code ?? "") ?? ofException(code);
   const remedy = known ?? BY_STATUS[status] ?? byClass(status);
   return region === null ? remedy : `${remedy} The store says that it is ${region}.`;
 }

@@ -62,13 +62,20 @@ async function bodyOf(name: string, fields: Fields): Promise<string> {
 describe("loki", () => {
   const conf = confOf("loki");
 
-  it.each([260, 200, 202])("calls HTTP %i no success: 204 alone is one", async (status) => {
+  it.each([260, 200, 202])("calls HTTP %i no success that says that ingestion is blocked", async (status) => {
     const outcome = await answered("loki", () => new Response("ingestion blocked for user 'x'", { status }));
     expect(outcome).toMatchObject({
       kind: "failed",
       mayBeThere: true,
       error: { kind: "misconfigured", words: `HTTP ${status} blocked_ingestion` },
     });
+  });
+
+  it("takes 200 with nothing for a success, as of another server with its API, and nothing else", async () => {
+    expect(await answered("loki", () => new Response(""))).toMatchObject({ kind: "delivered" });
+    expect(await open(conf, async () => new Response("")).to.probe()).toBeNull();
+    for (const text of ["ok", "{}", '{"status":"error"}'])
+      expect(await answered("loki", () => new Response(text))).toMatchObject({ kind: "failed", mayBeThere: true });
   });
 
   it("has what it refused while it took some of it sent as halves, without a doubt: repeats are merged", async () => {
@@ -141,6 +148,16 @@ describe("loki", () => {
   it("has a default path", async () => {
     const { to, sent } = open("loki://loki.example?header_X-Scope-OrgID=tenant-1", fixture("loki").service().fetch);
     expect([await to.probe(), sent[0]?.url.href]).toEqual([null, "https://loki.example/loki/api/v1/push"]);
+  });
+});
+
+describe("elastic", () => {
+  it("reads what became of each of 10,000 records, however long the answer is", async () => {
+    const refused = { status: 400, failure_store: "not_enabled", error: { type: "strict_dynamic_mapping_exception" } };
+    const items = Array.from({ length: 10_000 }, (_, n) => ({ create: n === 0 ? { status: 201 } : refused }));
+    const outcome = await answered("elastic", () => Response.json({ errors: true, items }), 10_000);
+    if (outcome.kind !== "partly") throw new Error(outcome.kind);
+    expect([outcome.refused.length, outcome.again]).toEqual([9_999, []]);
   });
 });
 
@@ -399,13 +416,9 @@ describe("axiom", () => {
   const said = (body: Fields) => () => Response.json(body);
 
   it("does not name what failed, and sends nothing again", async () => {
-    const failures = [{ timestamp: "2026-11-20T12:00:00Z", error: "too many fields" }];
     const unnamed = { records: 1, words: "HTTP 200, but events failed" };
-    for (const body of [
-      { ingested: 2, failed: 1, failures },
-      { ingested: 2, failed: 0 },
-    ])
-      expect(await answered("axiom", said(body))).toMatchObject({ kind: "partly", again: [], refused: [], unnamed });
+    const body = { ingested: 2, failed: 1, failures };
+    expect(await answered("axiom", said(body))).toMatchObject({ kind: "partly", again: [], refused: [], unnamed });
   });
 
   it("halves what failed as a whole, and asks before whether anything passes", async () => {
@@ -423,14 +436,27 @@ describe("axiom", () => {
     expect(await write(to, records(4))).toMatchObject({ kind: "failed", error: { kind: "misconfigured" } });
   });
 
-  it.each([{ failed: 0 }, { ingested: "3", failed: 0 }, { ingested: 0, failed: 0 }, []])(
-    "takes %o for no success",
-    async (body) =>
-      expect(await answered("axiom", said(body as Fields))).toMatchObject({
-        kind: "failed",
-        mayBeThere: true,
-        error: { kind: "busy", cause: "not_kept" },
-      }),
+  const failures = [{ timestamp: "2026-11-20T12:00:00Z", error: "too many fields" }];
+  it.each([
+    ...[{ failed: 0 }, { ingested: 3 }, { ingested: "3", failed: 0 }, { ingested: 3, failed: "0" }, []],
+    // Counts that contradict each other, what was sent, or the list of failures.
+    ...[
+      { ingested: 0, failed: 0 },
+      { ingested: 2, failed: 0 },
+      { ingested: 4, failed: 0 },
+      { ingested: 4, failed: -1 },
+    ],
+    ...[
+      { ingested: 3, failed: 1 },
+      { ingested: 2.5, failed: 0.5 },
+      { ingested: 3, failed: 0, failures },
+    ],
+  ])("takes %o for no success", async (body) =>
+    expect(await answered("axiom", said(body as Fields))).toMatchObject({
+      kind: "failed",
+      mayBeThere: true,
+      error: { kind: "busy", cause: "not_kept" },
+    }),
   );
 
   it.each([

@@ -20,6 +20,7 @@ import { messageOf, severityOf } from "../../../src/ship/destinations/receiver/r
 import { splunkEvent, splunkRaw } from "../../../src/ship/destinations/receiver/splunk.ts";
 import { sumo } from "../../../src/ship/destinations/receiver/sumo.ts";
 import { PRODUCTION, refusal } from "./context.ts";
+import { receiverAnswer } from "./receiver-answer.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const HOUR = 3_600_000;
@@ -61,13 +62,7 @@ function wordsOf(receiver: Receiver, ...records: object[]): string[] {
   return body.kind === "refused" ? body.refused.map(({ record, words }) => `${record}: ${words}`) : [];
 }
 
-const answer = (status: number, text = ""): ReceiverAnswer => ({
-  status,
-  text,
-  headers: new Headers(),
-  retryAfterS: 7,
-  atMs: 0,
-});
+const answer = (status: number, body = ""): ReceiverAnswer => ({ ...receiverAnswer({ status, body }), retryAfterS: 7 });
 
 /** The vendor's documented strings, with its own examples in their places. */
 describe("a string of the vendor's documentation", () => {
@@ -198,11 +193,11 @@ describe("Datadog", () => {
   });
 
   it.each([200, 202])("has taken what it answers with HTTP %i", (status) => {
-    expect(datadog.judge(answer(status), 1)).toMatchObject({ kind: "taken" });
+    expect(datadog.judge(answer(status, "{}"), 1)).toMatchObject({ kind: "taken" });
   });
 
   it.each([
-    [204, "misconfigured"],
+    [403, "misconfigured"],
     [408, "busy"],
     [413, "refused"],
   ])("answers HTTP %i: %s, with its name for the advice", (status, kind) => {
@@ -291,8 +286,10 @@ describe("Splunk", () => {
   it.each([
     [200, 0, "taken"],
     [200, 24, "taken"],
-    [200, 6, "refused"],
+    [200, 6, "busy"],
+    [200, 7, "busy"],
     [200, 9, "busy"],
+    [201, 0, "busy"],
     [200, null, "busy"],
     [400, 5, "refused"],
     [400, 6, "refused"],
@@ -323,7 +320,8 @@ describe("Splunk", () => {
   });
 
   it("may have what it answers with a success of another kind", () => {
-    for (const text of ["", "<html>", "[]", '{"code":"0"}', '"OK"'])
+    const odd = '{"text":"Success","code":0,"invalid-event-number":1}';
+    for (const text of ["", "<html>", "[]", '{"code":"0"}', '"OK"', odd])
       expect(splunkRaw.judge(answer(200, text), 1)).toMatchObject({ kind: "failed", mayBeThere: true });
   });
 

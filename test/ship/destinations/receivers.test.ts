@@ -53,7 +53,7 @@ function objectOf(of: readonly string[], key = KEY): { object: FixedObject; body
 }
 
 describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
-  const { conf, service, tellsRepeats, recordBytes, partialAt = [], takesPrefix = false } = fixture;
+  const { conf, service, tellsRepeats, recordBytes, partialAt = [], takesPrefix = false, byStatus = false } = fixture;
 
   function open(between: (fetch: Fetch) => Fetch = (fetch) => fetch) {
     const parsed = parseDestination(conf, PRODUCTION);
@@ -233,6 +233,47 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
     await to.probe();
     expect(new Set(requests.map(({ url }) => new URL(url).host)).size).toBe(1);
     expect(requests.map(({ init }) => init.redirect)).toEqual(requests.map(() => "manual"));
+  });
+
+  it.each(["at its start", "at its end"])("calls no success what breaks off %s", async (where) => {
+    const { to, held } = open((fetch) => async (url, init) => {
+      const answer = await fetch(url, init);
+      const said = where === "at its end" ? new Uint8Array(await answer.arrayBuffer()) : new Uint8Array();
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (said.length > 0 && controller.desiredSize === 1) controller.enqueue(said.slice());
+          else controller.error(new Error("connection reset"));
+        },
+      });
+      return new Response(body, { status: 200, headers: answer.headers });
+    });
+    const outcome = await write(to, lines(2));
+    expect(held.taken()).toHaveLength(2);
+    if (byStatus) expect(outcome).toMatchObject({ kind: "delivered" });
+    else
+      expect(outcome).toMatchObject({ kind: "failed", mayBeThere: true, error: { kind: "busy", cause: "not_kept" } });
+  });
+
+  it.each([
+    ...[
+      "<!doctype html><title>Sign in</title>",
+      '{"code":3}',
+      '{"error":"no"}',
+      '{"success":false}',
+      '{"status":"error"}',
+    ],
+    ...["OK", "null", "[]", '""', "{}x", '{"partialSuccess":{"rejectedSpans":"1"}}', '{"errors":[{"status":"403"}]}'],
+  ])("calls no success what is not documented as one: %s", async (text) => {
+    for (const status of [200, 201, 202, 203, 206, 207, 226]) {
+      const { to } = open(() => async () => new Response(text, { status }));
+      const outcome = await write(to, lines(2));
+      if (byStatus) expect([status, outcome]).toEqual([status, { kind: "delivered", verified: false }]);
+      else
+        expect([status, outcome]).toMatchObject([
+          status,
+          { kind: "failed", mayBeThere: true, error: { kind: "busy", cause: "not_kept" } },
+        ]);
+    }
   });
 
   it("shows that it takes records, by what no search mistakes for one", async () => {

@@ -36,6 +36,8 @@ export interface ReceiverFixture {
   recordBytes: number | null;
   /** Statuses below 500 after which it may have taken some of a body. */
   partialAt?: readonly number[];
+  /** Whatever its answer says beside its status. */
+  byStatus?: true;
   /** It has taken the records before one that it refuses, which are sent again. */
   takesPrefix?: boolean;
 }
@@ -150,6 +152,6 @@ export const RECEIVERS: { readonly [name: string]: ReceiverFixture } = {
     sumo,
     1_000_000,
   ),
-  https: row(`https://logs.example/in?${BEARER}&team=a&x-token=${SECRETS[1]}`, https, null),
+  https: { ...row(`https://logs.example/in?${BEARER}&team=a&x-token=${SECRETS[1]}`, https, null), byStatus: true },
   elastic: row(`elastic://es.example:9243/traces?header_Authorization=ApiKey%20${KEY}`, elastic, null),
 };

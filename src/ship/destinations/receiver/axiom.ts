@@ -1,10 +1,10 @@
 import { parsedJson } from "../../../base/bytes.ts";
 import { pathBelow } from "../destination-form.ts";
 import { retryAfter } from "../retry-after.ts";
-import { judgeByStatus, unclear, words } from "./answers.ts";
+import { judgeAnswer, type Success, unclear, words } from "./answers.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { host, path, secretHeader } from "./receiver-form.ts";
-import { objectOf, withFirst } from "./records.ts";
+import { listOf, objectOf, withFirst } from "./records.ts";
 
 /** https://axiom.co/docs/reference/limits#ingest */
 const EVENT_BYTES = 1_000_000;
@@ -49,28 +49,29 @@ export const axiom: Receiver = {
   judge,
 };
 
+const TAKEN: Success = { statuses: [200], otherwise: "how many events were taken" };
+
 /**
  * Of failed events an answer has times and errors, but not which they are: they are not named, and
  * what Axiom has of the others is not sent again.
  */
 function judge(answer: ReceiverAnswer, count: number): Verdict {
-  const byStatus = judgeByStatus({ ...answer, retryAfterS: answer.retryAfterS ?? resetOf(answer) }, { taken: [200] });
+  const byStatus = judgeAnswer({ ...answer, retryAfterS: answer.retryAfterS ?? resetOf(answer) }, TAKEN);
   if (byStatus.kind !== "taken") return byStatus;
-  const ingested = countIn(answer, "ingested");
-  const failed = countIn(answer, "failed");
-  if (ingested === null || failed === null || ingested + failed === 0)
-    return unclear(answer, "how many events were taken");
-  const missing = count - ingested;
-  if (missing <= 0) return { kind: "taken" };
-  const said = `${words(answer)}, but events failed`;
+  const said = objectOf(parsedJson(answer.text));
+  const [ingested, failed] = [countIn(said.ingested), countIn(said.failed)];
+  // Counts that do not add up say nothing of any event.
+  if (ingested === null || failed === null || ingested + failed !== count) return unclear(answer, TAKEN.otherwise);
+  if (listOf(said.failures).length > failed) return unclear(answer, TAKEN.otherwise);
+  if (failed === 0) return { kind: "taken" };
+  const why = `${words(answer)}, but events failed`;
   // Nothing was taken: halves show for which of them.
   if (ingested === 0)
-    return { kind: "failed", error: { kind: "refused", words: said, cause: answer.status }, mayBeThere: false };
-  return { kind: "partly", again: [], error: null, refused: [], unnamed: { records: missing, words: said } };
+    return { kind: "failed", error: { kind: "refused", words: why, cause: answer.status }, mayBeThere: false };
+  return { kind: "partly", again: [], error: null, refused: [], unnamed: { records: failed, words: why } };
 }
 
-function countIn(answer: ReceiverAnswer, name: string): number | null {
-  const value = objectOf(parsedJson(answer.text))[name];
+function countIn(value: unknown): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 

@@ -1,5 +1,6 @@
 import { parsedJson } from "../../../base/bytes.ts";
-import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { failureOf, isEmpty, judgeAnswer, type Success, words } from "./answers.ts";
+import { BUSY, MISCONFIGURED, OF_A_ROW } from "./clickhouse-codes.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { host, secretHeader, text } from "./receiver-form.ts";
 import { withFirst } from "./records.ts";
@@ -106,65 +107,16 @@ function windowRemark(answer: ReceiverAnswer | null): string {
     : `the table deduplicates within its last ${value} inserts (${name})`;
 }
 
-/**
- * Codes of exceptions that tell more than the status, with what they mean here.
- * https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
- */
-const MISCONFIGURED: Readonly<Record<number, string>> = {
-  16: "NO_SUCH_COLUMN_IN_TABLE",
-  48: "NOT_IMPLEMENTED",
-  60: "UNKNOWN_TABLE",
-  62: "SYNTAX_ERROR",
-  81: "UNKNOWN_DATABASE",
-  115: "UNKNOWN_SETTING",
-  164: "READONLY",
-  192: "UNKNOWN_USER",
-  193: "WRONG_PASSWORD",
-  194: "REQUIRED_PASSWORD",
-  195: "IP_ADDRESS_NOT_ALLOWED",
-  497: "ACCESS_DENIED",
-  516: "AUTHENTICATION_FAILED",
-};
-const OF_A_ROW: Readonly<Record<number, string>> = {
-  6: "CANNOT_PARSE_TEXT",
-  26: "CANNOT_PARSE_QUOTED_STRING",
-  27: "CANNOT_PARSE_INPUT_ASSERTION_FAILED",
-  38: "CANNOT_PARSE_DATE",
-  41: "CANNOT_PARSE_DATETIME",
-  53: "TYPE_MISMATCH",
-  69: "ARGUMENT_OUT_OF_BOUND",
-  70: "CANNOT_CONVERT_TYPE",
-  72: "CANNOT_PARSE_NUMBER",
-  117: "INCORRECT_DATA",
-  131: "TOO_LARGE_STRING_SIZE",
-  349: "CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN",
-  469: "VIOLATED_CONSTRAINT",
-};
-const BUSY: Readonly<Record<number, string>> = {
-  159: "TIMEOUT_EXCEEDED",
-  201: "QUOTA_EXCEEDED",
-  202: "TOO_MANY_SIMULTANEOUS_QUERIES",
-  241: "MEMORY_LIMIT_EXCEEDED",
-  242: "TABLE_IS_READ_ONLY",
-  243: "NOT_ENOUGH_SPACE",
-  252: "TOO_MANY_PARTS",
-  285: "TOO_FEW_LIVE_REPLICAS",
-  319: "UNKNOWN_STATUS_OF_INSERT",
-  999: "KEEPER_EXCEPTION",
-};
+/** An insert that worked answers nothing. */
+const TAKEN: Success = { statuses: [200], says: isEmpty, otherwise: "the empty answer of an insert" };
 
 /**
- * An insert that worked answers 200 and nothing. What fails later than the head of its answer says
- * so in the body alone.
+ * What fails later than the head of its answer says so in the body alone.
  * https://clickhouse.com/docs/interfaces/http#http_response_codes_caveats
  */
 function judge(answer: ReceiverAnswer): Verdict {
   const code = exceptionOf(answer);
-  if (code === null) {
-    const byStatus = judgeByStatus(answer, { taken: [200] });
-    if (byStatus.kind !== "taken" || answer.text.trim() === "") return byStatus;
-    return unclear(answer, "the empty answer of an insert");
-  }
+  if (code === null) return judgeAnswer(answer, TAKEN);
   const isLate = answer.status >= 200 && answer.status < 300;
   const said = { words: words(answer, nameOf(code)), cause: answer.status };
   // Parsing comes before the only block of a body is written.

@@ -1,4 +1,4 @@
-import { judgeByStatus } from "./answers.ts";
+import { judgeAnswer, type Success } from "./answers.ts";
 import type { Receiver } from "./receiver.ts";
 import { host, secretHeader, text } from "./receiver-form.ts";
 import { messageOf, severityOf, withFirst } from "./records.ts";
@@ -16,6 +16,10 @@ const LIMITS = {
   maxAgeMs: 18 * 3_600_000,
   maxAheadMs: 2 * 3_600_000,
 };
+
+/** v1 answers 200, v2 202, each with an empty object. */
+const EMPTY = /^\s*\{\s*\}\s*$/;
+const TAKEN: Success = { statuses: [200, 202], says: (text) => EMPTY.test(text), otherwise: "as Datadog answers" };
 
 const PATH = "api/v2/logs";
 
@@ -74,6 +78,5 @@ export const datadog: Receiver = {
       text("host", { label: "Host" }),
     ],
   },
-  // v1 answers 200, v2 202.
-  judge: (answer) => judgeByStatus(answer, { code: "Datadog", taken: [200, 202] }),
+  judge: (answer) => judgeAnswer(answer, TAKEN, "Datadog"),
 };

@@ -1,5 +1,5 @@
 import { parsedJson } from "../../../base/bytes.ts";
-import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { failureOf, judgeAnswer, type Success, unclear, words } from "./answers.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { host, path, secretHeader, text } from "./receiver-form.ts";
 import { objectOf, withTime } from "./records.ts";
@@ -10,6 +10,8 @@ const RECORDS = 10_000;
 
 /** What each record gets besides its own text, in bytes: an action with its id, and a time. */
 const ADDED_BYTES = 150;
+
+const TAKEN: Success = { statuses: [200], otherwise: "what became of each record" };
 
 /**
  * Elasticsearch and OpenSearch, maybe behind the path of a proxy: bulk requests of `create` actions
@@ -50,25 +52,31 @@ export const elastic: Receiver = {
     ],
   },
   // Of each record no more than what became of it.
-  request: () => ({ query: { filter_path: "errors,items.*.status,items.*.error.type" } }),
+  request: () => ({ query: { filter_path: "error,errors,items.*.status,items.*.error.type,items.*.failure_store" } }),
   judge,
 };
 
-/** https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk */
+/**
+ * What the failure store of a data stream took is not where it is searched: it is set aside.
+ * https://www.elastic.co/docs/manage-data/data-store/data-streams/failure-store
+ */
 function judge(answer: ReceiverAnswer, count: number): Verdict {
-  const byStatus = judgeByStatus(answer, { taken: [200] });
+  const { items, errors, error: whole } = objectOf(parsedJson(answer.text));
+  const byStatus = judgeAnswer(answer, TAKEN, typeIn(whole));
   if (byStatus.kind !== "taken") return byStatus;
-  const { items } = objectOf(parsedJson(answer.text));
   // A proxy's page, or an answer that was cut off: nothing is known of any record.
-  if (!Array.isArray(items) || items.length !== count) return unclear(answer, "what became of each record");
+  if (!Array.isArray(items) || items.length !== count || typeof errors !== "boolean")
+    return unclear(answer, TAKEN.otherwise);
   const again: number[] = [];
   const refused: { entry: number; words: string }[] = [];
   let first: { status: number; type: string | null } | null = null;
-  let mayBeThere = false;
+  let [mayBeThere, isRepeat] = [false, false];
   for (const [entry, item] of items.entries()) {
-    const { status, type } = resultOf(item);
-    // 409: it is there from an earlier attempt.
-    if ((status >= 200 && status < 300) || status === 409) continue;
+    const { status, type, isElsewhere } = resultOf(item);
+    if (isElsewhere) refused.push({ entry, words: words({ status }, "failure_store") });
+    // It is there from an earlier attempt.
+    isRepeat ||= status === 409;
+    if (status < 300 || status === 409) continue;
     const failure = failureOf({ ...answer, status }, type);
     if (failure.kind === "refused") refused.push({ entry, words: words({ status }, type) });
     else {
@@ -78,21 +86,25 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
       first ??= { status, type };
     }
   }
-  if (first === null && refused.length === 0) return { kind: "taken" };
+  if (first === null && refused.length === 0)
+    return errors && !isRepeat ? unclear(answer, TAKEN.otherwise) : { kind: "taken" };
   const error = first === null ? null : failureOf({ ...answer, status: first.status }, first.type);
   // Nothing of it was taken: that is the body's failure, not that of some records.
   if (error !== null && again.length === count) return { kind: "failed", error, mayBeThere };
   return { kind: "partly", again, error, refused, unnamed: null, mayBeThere };
 }
 
-/** `{"create":{"status":201}}`; a status of 500 where none can be read. */
-function resultOf(item: unknown): { status: number; type: string | null } {
-  const [result] = Object.values(objectOf(item));
-  const { status, error } = objectOf(result);
-  const { type } = objectOf(error);
-  return { status: isStatus(status) ? status : 500, type: typeof type === "string" ? type : null };
+/** `{"create":{"status":201}}`; a status of 500 where none can be read, or beside an error. */
+function resultOf(item: unknown): { status: number; type: string | null; isElsewhere: boolean } {
+  const [result, ...others] = Object.values(objectOf(item));
+  const { status, error, failure_store: store } = objectOf(result);
+  const isTaken = (status === 200 || status === 201) && error === undefined && others.length === 0;
+  const isRead = isTaken || (Number.isInteger(status) && Number(status) >= 300 && Number(status) <= 599);
+  return { status: isRead ? Number(status) : 500, type: typeIn(error), isElsewhere: isTaken && store === "used" };
 }
 
-function isStatus(status: unknown): status is number {
-  return typeof status === "number" && Number.isInteger(status) && status >= 100 && status <= 599;
+/** Of an error. */
+function typeIn(error: unknown): string | null {
+  const { type } = objectOf(error);
+  return typeof type === "string" ? type : null;
 }

@@ -1,4 +1,4 @@
-import { judgeByStatus } from "./answers.ts";
+import { judgeAnswer } from "./answers.ts";
 import type { Receiver } from "./receiver.ts";
 import { url } from "./receiver-form.ts";
 
@@ -19,7 +19,7 @@ export const https: Receiver = {
   harmless: HARMLESS,
   id: "header Idempotency-Key",
   takes: { plainRecords: false, fields: [], limits: null },
-  judge: (answer) => judgeByStatus(answer),
+  judge: (answer) => judgeAnswer(answer, null),
   asks: {
     name: "HTTP endpoint",
     about: "Any `https://` address that accepts gzipped NDJSON.",

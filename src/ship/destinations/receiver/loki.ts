@@ -1,5 +1,5 @@
 import { utf8Length } from "../../../base/bytes.ts";
-import { failureOf, judgeByStatus } from "./answers.ts";
+import { failureOf, isEmpty, judgeAnswer, type Success } from "./answers.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
 import { host, secretHeader, text } from "./receiver-form.ts";
 import { withFirst } from "./records.ts";
@@ -161,15 +161,21 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * 204 alone says that all is stored: 260 is a push that was blocked. With 400 and a limit of a
- * stream, other lines of the push are stored.
+ * Loki answers 204; others that have its API, 200 with nothing.
+ * https://github.com/VictoriaMetrics/VictoriaMetrics/issues/8505
+ */
+const TAKEN: Success = { statuses: [204, 200], says: isEmpty, otherwise: "the empty answer of Loki" };
+
+/**
+ * 260, or what `block_ingestion_status_code` says instead, is a push that was blocked. With 400 and
+ * a limit of a stream, other lines of the push are stored.
  */
 function judge(answer: ReceiverAnswer): Verdict {
   const { status, text } = answer;
   const reason = REASONS.find(([said]) => said.test(text.slice(0, 10_000)))?.[1] ?? null;
-  if (status !== 204 && status >= 200 && status < 300)
+  if (status === 260 || (status < 300 && reason === "blocked_ingestion"))
     return { kind: "failed", error: failureOf(answer, reason), mayBeThere: true };
-  const verdict = judgeByStatus(answer, { code: reason, taken: [204] });
+  const verdict = judgeAnswer(answer, TAKEN, reason);
   const isPartial = status === 400 || (status === 429 && reason !== "rate_limited");
   return verdict.kind === "failed" && isPartial ? { ...verdict, mayBeThere: true } : verdict;
 }

@@ -1,5 +1,5 @@
 import { utf8Length } from "../../../base/bytes.ts";
-import { judgeByStatus } from "./answers.ts";
+import { judgeAnswer, type Success } from "./answers.ts";
 import type { Receiver, SentRecord } from "./receiver.ts";
 import { host, text } from "./receiver-form.ts";
 import { messageOf, severityOf } from "./records.ts";
@@ -20,6 +20,10 @@ const VALUE_MAX_BYTES = 128_000;
 /** Same page: 255 attributes of an event, and of a name as many characters. */
 const ATTRIBUTES_MAX = 200;
 const NAME_MAX = 255;
+
+/** What was taken has an id, and nothing else is said of it. */
+const ID = /^\s*\{\s*"requestId"\s*:\s*"[^"\\]+"\s*\}\s*$/;
+const TAKEN: Success = { statuses: [200, 202], says: (text) => ID.test(text), otherwise: "as New Relic answers" };
 
 const KEY = "Api-Key";
 
@@ -86,7 +90,7 @@ export const newrelic: Receiver = {
       text(KEY, { label: "License key", hint: "An ingest license key.", isSecret: true }),
     ],
   },
-  judge: (answer) => judgeByStatus(answer, { code: "NewRelic", taken: [200, 202] }),
+  judge: (answer) => judgeAnswer(answer, TAKEN, "NewRelic"),
 };
 
 /**

@@ -18,8 +18,8 @@ const LONGEST_MS = 10 * 60_000;
 const PROBE_MS = 20_000;
 const WHY_MS = 6_000;
 
-/** Bounds of reading an answer. A list of what became of each of 10,000 records is below 1 MiB. */
-const ANSWER_MAX_BYTES = 1_048_576;
+/** Bounds of reading an answer. A list of what became of each of 10,000 records is below 2 MiB. */
+const ANSWER_MAX_BYTES = 2_097_152;
 const ANSWER_BODY_MS = 15_000;
 
 /**
@@ -289,10 +289,11 @@ class Sender {
   }
 
   async #answer({ status, headers, body }: Response): Promise<ReceiverAnswer> {
-    const { bytes } = await readStream(body, { maxBytes: ANSWER_MAX_BYTES, ms: ANSWER_BODY_MS });
+    const { bytes, end } = await readStream(body, { maxBytes: ANSWER_MAX_BYTES, ms: ANSWER_BODY_MS });
     const text = new TextDecoder().decode(bytes);
     const atMs = this.#platform.now();
-    return { status, headers, text, retryAfterS: retryAfter(headers.get("retry-after"), atMs), atMs };
+    const retryAfterS = retryAfter(headers.get("retry-after"), atMs);
+    return { status, headers, bytes, text, isWhole: end === "whole", retryAfterS, atMs };
   }
 }
 

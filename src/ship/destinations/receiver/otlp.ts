@@ -1,5 +1,6 @@
 import { parsedJson } from "../../../base/bytes.ts";
-import { judgeByStatus, unclear, words } from "./answers.ts";
+import { isEmpty, judgeAnswer, type Success, unclear, words } from "./answers.ts";
+import { fieldsOf } from "./protobuf.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
 import { secretHeader, url } from "./receiver-form.ts";
 import { listOf, messageOf, objectOf, type Severity, severityOf } from "./records.ts";
@@ -92,6 +93,9 @@ function any(value: Json): unknown {
   return { arrayValue: { values: value.map(any) } };
 }
 
+/** 200 with a message. Some say it by the status: 202, or 204 with nothing. */
+const TAKEN: Success = { statuses: [200, 202, 204], otherwise: "as an OTLP receiver answers" };
+
 /**
  * What was rejected in part is not to be sent again, and is not named. 500 and 408 are for good by
  * the specification, after which a client drops the data: here they are tried again, as no record
@@ -99,24 +103,61 @@ function any(value: Json): unknown {
  * https://opentelemetry.io/docs/specs/otlp/#otlphttp-response
  */
 function judge(answer: ReceiverAnswer, count: number): Verdict {
-  const byStatus = judgeByStatus(answer);
+  const said = saidIn(answer);
+  const byStatus = judgeAnswer(answer, TAKEN, statusCodeIn(said));
   if (byStatus.kind !== "taken") return byStatus;
-  const rejected = rejectedIn(answer.text);
+  const rejected = rejectedIn(said);
   if (rejected === 0) return byStatus;
-  if (rejected === null) return unclear(answer, "as an OTLP receiver answers");
-  const unnamed = { records: Math.min(rejected, count), words: `${words(answer)}, but records were rejected` };
+  if (rejected === null || rejected > count) return unclear(answer, TAKEN.otherwise);
+  const unnamed = { records: rejected, words: `${words(answer)}, but records were rejected` };
   return { kind: "partly", again: [], error: null, refused: [], unnamed };
 }
 
-/** null: it is no ExportLogsServiceResponse. Many answer nothing at all. */
-function rejectedIn(text: string): number | null {
-  if (text.trim() === "") return 0;
-  const said = parsedJson(text);
+/** The body: its bytes where it is protobuf. undefined: it is not readable. */
+function saidIn({ bytes, text, headers }: ReceiverAnswer): unknown {
+  const isProtobuf = /^application\/(?:x-)?protobuf\b/i.test(headers.get("content-type") ?? "");
+  return isProtobuf ? bytes : parsedJson(isEmpty(text) ? "{}" : text);
+}
+
+/** Of an ExportLogsServiceResponse. null: it is none. */
+function rejectedIn(said: unknown): number | null {
+  const response = messageIn(said, ["partialSuccess"]);
+  const partial = response && messageIn(response.get("partialSuccess") ?? {}, ["rejectedLogRecords", "errorMessage"]);
+  return partial && integerOf(partial.get("rejectedLogRecords") ?? 0);
+}
+
+/** Of a google.rpc.Status, as an error has it. */
+function statusCodeIn(said: unknown): string | null {
+  const code = integerOf(messageIn(said, ["code", "message", "details"])?.get("code"));
+  return code === null ? null : `OTLP.${code}`;
+}
+
+/**
+ * The fields of a message that has these, numbered from 1: in protobuf, or in JSON by either of
+ * their names. Unknown ones are passed over, as the specification demands.
+ * @returns null: it is no message, has a field twice, or others alone.
+ */
+function messageIn(said: unknown, names: readonly string[]): ReadonlyMap<string, unknown> | null {
   if (typeof said !== "object" || said === null || Array.isArray(said)) return null;
-  const { partialSuccess } = said as { partialSuccess?: { rejectedLogRecords?: unknown } | null };
-  if (partialSuccess == null) return 0;
-  const rejected = Number(partialSuccess.rejectedLogRecords ?? 0);
-  return Number.isSafeInteger(rejected) && rejected >= 0 ? rejected : null;
+  const members = said instanceof Uint8Array ? fieldsOf(said) : Object.entries(said);
+  if (members === null) return null;
+  const fields = new Map<string, unknown>();
+  for (const [name, value] of members) {
+    const known = typeof name === "number" ? names[name - 1] : names.find((each) => each === camelCase(name));
+    if (known === undefined) continue;
+    if (fields.has(known) && known !== "details") return null;
+    fields.set(known, value);
+  }
+  return fields.size > 0 || members.length === 0 ? fields : null;
+}
+
+const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** In JSON, an integer is a number or a text. null: it is none, or none that a count can be. */
+function integerOf(value: unknown): number | null {
+  const isText = typeof value === "string" && /^\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(value);
+  const count = isText || typeof value === "number" || typeof value === "bigint" ? Number(value) : -1;
+  return Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
 /** A value that an attribute may have. */

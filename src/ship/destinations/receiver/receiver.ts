@@ -152,8 +152,10 @@ export interface FormLimits {
 export interface ReceiverAnswer {
   status: number;
   headers: Headers;
-  /** The beginning of its body: at most 1 MiB. */
+  /** The beginning of its body, at most 2 MiB, as text too; and whether that is all of it. */
+  bytes: Uint8Array;
   text: string;
+  isWhole: boolean;
   /** From `Retry-After`. */
   retryAfterS: number | null;
   /** When it came, in ms since the epoch. */

@@ -1,5 +1,5 @@
 import { parsedJson } from "../../../base/bytes.ts";
-import { failureOf, judgeByStatus, words } from "./answers.ts";
+import { judgeAnswer, type Success, words } from "./answers.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { host, secretHeader, text } from "./receiver-form.ts";
 import { objectOf } from "./records.ts";
@@ -104,6 +104,8 @@ function fault({ path, parameters, headers }: Options): string | null {
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/TroubleshootHTTPEventCollector
  */
 const TAKEN: ReadonlySet<number> = new Set([0, 24, 25]);
+const NO_SUCCESS: Success = { statuses: [], otherwise: "as Splunk says that it took them" };
+const SUCCESS: Success = { ...NO_SUCCESS, statuses: [200] };
 /** Token, index, channel, acknowledgement: whatever is sent. */
 const OF_THE_COLLECTOR: ReadonlySet<number> = new Set([1, 2, 3, 4, 7, 10, 11, 14, 16, 21, 22]);
 /** No data, no JSON, no event, bad fields: what is sent. */
@@ -117,18 +119,14 @@ const OF_THE_BODY: ReadonlySet<number> = new Set([5, 6, 12, 13, 15]);
 function judge(answer: ReceiverAnswer, count: number): Verdict {
   const { code, entry } = codeOf(answer);
   const label = code === null ? "Splunk" : `Splunk.${code}`;
-  if (code !== null && TAKEN.has(code) && answer.status === 200) return { kind: "taken" };
+  const isTaken = code !== null && TAKEN.has(code) && entry === null;
+  if (code === null || answer.status < 300) return judgeAnswer(answer, isTaken ? SUCCESS : NO_SUCCESS, label);
   const said = { words: words(answer, label), cause: answer.status };
-  if (code !== null && OF_THE_COLLECTOR.has(code))
+  if (OF_THE_COLLECTOR.has(code))
     return { kind: "failed", error: { kind: "misconfigured", ...said }, mayBeThere: false };
-  if (code !== null && OF_THE_BODY.has(code)) {
-    const named = entry !== null && entry < count ? { entry } : {};
-    return { kind: "failed", error: { kind: "refused", ...said }, mayBeThere: false, ...named };
-  }
-  if (answer.status < 200 || answer.status > 299) return judgeByStatus(answer, { code: label, taken: [] });
-  const error = failureOf({ ...answer, status: 503 });
-  const unsaid = { ...error, words: `${words(answer, label)}, but not as Splunk says that it took them` };
-  return { kind: "failed", error: { ...unsaid, cause: "not_kept" }, mayBeThere: true };
+  if (!OF_THE_BODY.has(code)) return judgeAnswer(answer, NO_SUCCESS, label);
+  const named = entry !== null && entry < count ? { entry } : {};
+  return { kind: "failed", error: { kind: "refused", ...said }, mayBeThere: false, ...named };
 }
 
 /** `{"text":"Invalid data format","code":6,"invalid-event-number":3}`, events counted from 0. */

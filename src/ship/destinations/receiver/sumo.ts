@@ -1,6 +1,12 @@
-import { judgeByStatus } from "./answers.ts";
+import { isEmpty, judgeAnswer, type Success } from "./answers.ts";
 import type { Receiver } from "./receiver.ts";
 import { url } from "./receiver-form.ts";
+
+/**
+ * A body would say what was not taken: the vendor's own exporter.
+ * https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/exporter/sumologicexporter/sender.go
+ */
+const TAKEN: Success = { statuses: [200, 204], says: isEmpty, otherwise: "the empty answer of Sumo Logic" };
 
 /** Its name of what a record comes from: `_sourceName` of a search. */
 const NAME = "x-sumo-name";
@@ -33,5 +39,5 @@ export const sumo: Receiver = {
   },
   // 408 is one that was accepted and timed out: it may be there.
   // https://www.sumologic.com/help/docs/send-data/hosted-collectors/http-source/troubleshooting/
-  judge: (answer) => judgeByStatus(answer, { code: "Sumo", taken: [200] }),
+  judge: (answer) => judgeAnswer(answer, TAKEN, "Sumo"),
 };
