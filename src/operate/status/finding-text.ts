@@ -1,3 +1,4 @@
+import type { Source } from "../../formats/record/source.ts";
 import { answerIn, remedyFor } from "../../ship/destinations/remedies.ts";
 import type { Finding } from "./finding.ts";
 import type { Kind } from "./kinds.ts";
@@ -52,6 +53,17 @@ export function shown(name: string): string {
   const plain = name.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}"]/gu, "\ufffd");
   const cut = [...plain].slice(0, 64).join("");
   return `"${cut}${cut.length < plain.length ? "…" : ""}"`;
+}
+
+/** Who sent events; their token's or member's name is text of its owner. */
+export function shownSender(source: Source): string {
+  return source === "" ? "an unknown sender" : shown(source);
+}
+
+/** Some names, and how many more there are. */
+export function shownSome(names: readonly string[], max = 5): string {
+  const more = names.length > max ? ` and ${names.length - max} more` : "";
+  return `${names.slice(0, max).map(shown).join(", ")}${more}`;
 }
 
 /** A duration, rounded down to its largest unit. */

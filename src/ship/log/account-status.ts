@@ -1,5 +1,7 @@
 import { columns, type Sql } from "../../base/storage/sql.ts";
+import type { Source } from "../../formats/record/source.ts";
 import type { FunctionSlots } from "./function-health-hours.ts";
+import type { Crowding } from "./sent-places.ts";
 
 export type AccountCounts = {
   processed: number;
@@ -11,10 +13,15 @@ export type AccountCounts = {
   discarded: number;
 };
 
+/** `lost`: neither the queue nor the log took it; `unfit`: no record can hold it. */
+export type Loss = "lost" | "unfit";
+
 export interface AccountStatus {
   counts: AccountCounts;
   /** Events that intake could neither send nor store. */
   intakeLost: number;
+  /** Events that `tail()` got and no record can hold. */
+  intakeUnfit: number;
   /** Time of intake of the oldest message that comes again, in ms. */
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
@@ -32,6 +39,8 @@ export interface AccountStatus {
   load: ShardLoad | null;
   /** The last hour of the functions that failed in it. */
   failing: readonly FunctionSlots[];
+  /** Senders that name too much, in this hour or the one before. */
+  crowded: readonly { source: Source; what: Crowding }[];
   /** The latest; null: none, as far as is known. */
   restored: Restored | null;
   /** All that was taken in later is kept, in ms since the epoch; null: nothing is. */
@@ -52,24 +61,24 @@ export interface ShardLoad {
   bytes: number;
 }
 
-type StateRow = Pick<AccountStatus, "intakeLost" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
+type StateRow = Pick<AccountStatus, "intakeLost" | "intakeUnfit" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
   messages: number;
   restored: string | null;
 };
 
 export function accountStatus(
   sql: Sql,
-  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
+  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "crowded" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
-  const { messages, restored, intakeLost, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
+  const { messages, restored, intakeLost, intakeUnfit, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
     AccountCounts & StateRow
   >`
     SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages AS messages,
-      ${columns("intakeLost", "queueBacklog", "queueBytes", "queueSeenMs", "restored")} FROM state`;
+      ${columns("intakeLost", "intakeUnfit", "queueBacklog", "queueBytes", "queueSeenMs", "restored")} FROM state`;
   const { oldestMs, stopsClaims, ...others } = parts;
   return {
-    ...{ counts, intakeLost, queueBacklog, queueBytes, queueSeenMs },
+    ...{ counts, intakeLost, intakeUnfit, queueBacklog, queueBytes, queueSeenMs },
     ...others,
     setAsideMessages: { messages, events: counts.set_aside, oldestMs, stopsClaims },
     storedBytes: sql.databaseSize,

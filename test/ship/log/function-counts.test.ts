@@ -156,9 +156,9 @@ describe("the sources of a function", () => {
     expect(parseCounts(countsText(counts), null)).toEqual(counts.map(({ sources: _, ...each }) => each));
   });
 
-  it("are kept of no name that is not kept", () => {
+  it("are not kept of a name that is too long", () => {
     const counts = [count("x".repeat(300), { sources: seen("tail") }), count(null, { sources: seen("rpc") })];
-    expect(tallied(counts)).toEqual([count(null)]);
+    expect(tallied(counts)).toEqual([count(null, { sources: seen("rpc") })]);
   });
 
   it("fit a row beside the counts whatever they are called, and those that have room go on", () => {
