@@ -1,9 +1,9 @@
 import { counted } from "../../base/counted.ts";
 import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../../base/limits.ts";
-import { sentBy, TRACED } from "../../formats/record/shares.ts";
+import { sentBy } from "../../formats/record/shares.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { NO_ANSWER } from "./facts.ts";
-import { type Found, head, type Rest, shownGB, shownSender } from "./finding-text.ts";
+import { type Found, head, type Rest, shown, shownGB } from "./finding-text.ts";
 import {
   AFTER,
   BACKLOG_MIN,
@@ -174,10 +174,10 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
 
 /** Each sender that names too much, to its own harm alone. */
 function crowdFindings({ status: { crowded } }: AccountFacts): Rest[] {
-  return [...Map.groupBy(crowded, ({ source }) => source)].map(([source, own]) => {
-    const who = source === TRACED ? "Cloudflare" : shownSender(source);
+  return [...Map.groupBy(crowded, ({ source }) => sentBy(source).sender)].map(([sender, own]) => {
+    const who = sender === undefined ? "Cloudflare or an unknown sender" : shown(sender);
     return {
-      ...{ ...head("sender_crowds", "warning"), ...sentBy(source) },
+      ...{ ...head("sender_crowds", "warning"), ...sentBy(sender) },
       summary: own.some(({ what }) => what === "refused")
         ? `Requests of ${who} are refused: it names too many functions or far-away days within an hour.`
         : `${who} names more functions within an hour than are kept one by one: the health of some is part of a sum.`,

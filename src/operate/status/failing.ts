@@ -3,7 +3,7 @@ import type { FailingRules } from "../../base/failing-setting.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
-import { type Found, head, shown, shownSender } from "./finding-text.ts";
+import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations too many fail. */
 export interface FailingFunction {
@@ -55,7 +55,7 @@ export function failingFindings(failing: readonly FailingFunction[]): Found[] {
     subject: { type: "function", name },
     ...sentBy(sender),
     ...head("function_failing", "warning", sinceMs, failed, "events"),
-    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shownSender(sender)}`}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
+    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)}`}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
     advice:
       "The function's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which this is reported.",
   }));

@@ -1,4 +1,3 @@
-import type { Source } from "../../formats/record/source.ts";
 import { answerIn, remedyFor } from "../../ship/destinations/remedies.ts";
 import type { Finding } from "./finding.ts";
 import type { Kind } from "./kinds.ts";
@@ -53,11 +52,6 @@ export function shown(name: string): string {
   const plain = name.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}"]/gu, "\ufffd");
   const cut = [...plain].slice(0, 64).join("");
   return `"${cut}${cut.length < plain.length ? "…" : ""}"`;
-}
-
-/** Who sent events; their token's or member's name is text of its owner. */
-export function shownSender(source: Source): string {
-  return source === "" ? "an unknown sender" : shown(source);
 }
 
 /** Some names, and how many more there are. */

@@ -4,7 +4,7 @@ import type { Source } from "../../formats/record/source.ts";
 import { type Facts, type FunctionFacts, type KnownAttachment, NO_ANSWER, type Usual } from "./facts.ts";
 import { failingFindings } from "./failing.ts";
 import { keyOf, type Subject } from "./finding.ts";
-import { type Found, head, shown, shownSender, shownSome, span } from "./finding-text.ts";
+import { type Found, head, shown, shownSome, span } from "./finding-text.ts";
 import { AFTER, isQuiet, NAMED_MAX, SENT_NAMED_MAX } from "./thresholds.ts";
 
 /** Findings about functions, those known for longest first, of which some are named. */
@@ -132,7 +132,7 @@ function moreFinding(sender: Source | undefined, found: readonly Found[]): Found
   const names = found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : []));
   return {
     ...{ subject: { type: "account" }, ...sentBy(sender), ...head("functions_more", "warning") },
-    summary: `${counted(names.length, "functions")}${sender === undefined ? "" : ` that ${shownSender(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,
+    summary: `${counted(names.length, "functions")}${sender === undefined ? "" : ` that ${shown(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,
     advice:
       "Fix the named ones first; the list of functions has all. If a sender makes up names, have it use fixed ones, or delete its token.",
   };

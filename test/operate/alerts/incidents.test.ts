@@ -164,7 +164,7 @@ describe("what senders name", () => {
       }),
     );
   const parked = finding({ kind: "parked", subject: { type: "job", id: 9 } });
-  const after = (...checks: readonly Finding[][]): Tracked[] => {
+  const trackedAfter = (...checks: readonly Finding[][]): Tracked[] => {
     let tracked: readonly Tracked[] = [];
     for (const [minute, findings] of checks.entries())
       tracked = advance(tracked, at(minute, findings), () => crypto.randomUUID()).tracked;
@@ -181,7 +181,7 @@ describe("what senders name", () => {
   ])("takes no room from an error, nor from another warning: %s", (what, flood) => {
     const silent = finding({ kind: "ledger_silent", severity: "warning", subject: { type: "account" } });
     const both = what === "warnings" ? [parked] : [parked, silent];
-    const tracked = after(flood, flood, [...flood, ...both], [...flood, ...both]);
+    const tracked = trackedAfter(flood, flood, [...flood, ...both], [...flood, ...both]);
     for (const each of both) expect([each.kind, isTracked(tracked, each)]).toEqual([each.kind, true]);
     expect(tracked.length).toBeLessThan(150);
   });
@@ -189,22 +189,22 @@ describe("what senders name", () => {
   it("takes no room from what the platform names", () => {
     const sent = named(500, { sender: "http:ci" });
     const own = finding({ kind: "attachment_undone", severity: "error", subject: { type: "function", name: "api" } });
-    expect(isTracked(after(sent, sent, [...sent, own], [...sent, own]), own)).toBe(true);
+    expect(isTracked(trackedAfter(sent, sent, [...sent, own], [...sent, own]), own)).toBe(true);
   });
 
   it("is told apart from the same of another, and of the platform", () => {
     const [own, ci, rpc] = [...named(1), ...named(1, { sender: "http:ci" }), ...named(1, { sender: "rpc" })];
-    expect(after([own, ci, rpc] as Finding[])).toHaveLength(3);
+    expect(trackedAfter([own, ci, rpc] as Finding[])).toHaveLength(3);
   });
 
   it("errors that are recovering take no room from one that comes", () => {
     const errors = Array.from({ length: ROOM.errors }, (_, id) => finding({ subject: { type: "job", id } }));
-    expect(isTracked(after(errors, errors, [], [parked], [parked]), parked)).toBe(true);
+    expect(isTracked(trackedAfter(errors, errors, [], [parked], [parked]), parked)).toBe(true);
   });
 
   it("has become worse once it was a warning, and is an error", () => {
     const warning = finding({ severity: "warning" });
-    const isWorse = (...checks: Finding[][]) => after(...checks)[0]?.worse ?? false;
+    const isWorse = (...checks: Finding[][]) => trackedAfter(...checks)[0]?.worse ?? false;
     expect(isWorse([warning], [warning])).toBe(false);
     expect(isWorse([warning], [warning], [finding()])).toBe(true);
     expect(isWorse([warning], [finding()])).toBe(false);

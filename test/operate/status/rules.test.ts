@@ -8,8 +8,10 @@ import type {
   JobFacts,
   KnownAttachment,
 } from "../../../src/operate/status/facts.ts";
+import type { FailingFunction } from "../../../src/operate/status/failing.ts";
 import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/finding-text.ts";
+import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
@@ -755,5 +757,63 @@ describe("words", () => {
       "1 day",
       "3 days",
     ]);
+  });
+});
+
+describe("functions that a sender names", () => {
+  const failingNames = (n: number, fields: Partial<FailingFunction> = {}): FailingFunction[] =>
+    Array.from({ length: n }, (_, i) => ({ ...failingShop, isNew: true, name: `f${i}`, sender: "http:ci", ...fields }));
+  const found = (failing: readonly FailingFunction[]) => findingsOf(facts({ failing }));
+
+  it("within the hour are one finding, beside those that the platform names", () => {
+    const said = found([...failingNames(190), failingShop, ...failingNames(2, { sender: "rpc" })]);
+    expect(said.map(({ kind, sender }) => [kind, sender])).toEqual([
+      ["functions_more", "http:ci"],
+      ["functions_more", "rpc"],
+      ["function_failing", undefined],
+    ]);
+    expect(said[0]?.summary).toBe(
+      '190 functions that "http:ci" names have a problem and no finding of their own: "f0", "f1", "f2", "f3", "f4" and 185 more.',
+    );
+  });
+
+  it("are named with the sender: a single one, and some that are known for longer", () => {
+    expect(found(failingNames(1))).toMatchObject([
+      {
+        kind: "function_failing",
+        sender: "http:ci",
+        summary: expect.stringMatching(/^"f0", as sent by "http:ci": 25 %/),
+      },
+    ]);
+    const known = found(failingNames(50, { isNew: false }));
+    expect(known.map(({ kind }) => kind).toSorted()).toEqual([...Array(5).fill("function_failing"), "functions_more"]);
+  });
+
+  it("are unknown, not over, where they are counted with others", () => {
+    const one = { subject: { type: "function", name: "f9" }, kind: "function_failing", sender: "http:ci" } as const;
+    expect(isUnknown(facts({ failing: failingNames(50) }), one)).toBe(true);
+    expect(isUnknown(facts({ failing: failingNames(9) }), one)).toBe(false);
+  });
+
+  it("and are quiet are no more findings than that either; one that has a setting is its user's", () => {
+    const usual = { lastMs: ago(DAY), longestGapMs: 0, sender: "http:ci" };
+    const each = Array.from({ length: 50 }, (_, n) =>
+      fn({ name: `f${n}`, usual, lastEventMs: null, sender: "http:ci" }),
+    );
+    const said = findingsOf(facts({ functions: { countedUntilMs: NOON, each, unnamedMs: null, notWatched: 0 } }));
+    expect(said).toHaveLength(6);
+    const setting = { name: "f0", logging: "on" as const, tailConsumers: null, modifiedMs: 0 };
+    const [own, other] = functionFacts(
+      {
+        lately: [],
+        settings: [setting],
+        usual: new Map([
+          ["f0", usual],
+          ["f1", usual],
+        ]),
+      },
+      new Map(),
+    );
+    expect([own?.sender, other?.sender]).toEqual([undefined, "http:ci"]);
   });
 });
