@@ -15,7 +15,7 @@ type Row = {
   opened_ms: number | null;
   over_ms: number | null;
   ended_ms: number | null;
-  /** JSON: ids of receivers; below zero: in the call of another incident, so its end is not told. */
+  /** JSON: ids of receivers; below zero: told with another incident, so its end is not told. */
   told: string;
 };
 

@@ -19,7 +19,7 @@ export const SETTLE_CHECKS = 3;
  */
 export const ROOM = { sent: 30, functions: 100, warnings: 50, errors: 100 } as const;
 
-/** Errors that are recovering, beside those: an error that comes does not wait until they are over. */
+/** Errors that are recovering, beside those: a new error does not wait until they are over. */
 const RECOVERING_MAX = 100;
 
 /** The kind of that finding. */

@@ -20,8 +20,8 @@ export interface KnownFunctions {
 }
 
 /**
- * Functions with a counted name. An event counts as heard even if it was dropped. Where the platform
- * traces a function, it alone is heard: others may use its name.
+ * Functions with a counted name. An event counts as heard even if it was dropped. Where the
+ * platform traces a function, it alone is heard: others may use its name.
  */
 export function heardOf(counts: readonly FunctionCount[]): Heard[] {
   return counts.flatMap((count) => {

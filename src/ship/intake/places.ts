@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { SENT_PLACES_MAX } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, type Platform } from "../../base/platform.ts";
@@ -17,7 +18,7 @@ const KNOWN_MAX = 20_000;
 /** What a refused sender is told. */
 export const TOO_MANY_PLACES = `within an hour, a sender may name ${SENT_PLACES_MAX} functions and far-away days (other than yesterday, today and tomorrow, UTC; each counts once a minute); nothing was taken. Send events in the order of their days, under fixed names, and repeat this request in the next hour`;
 
-/** For what of an event objects of its own may be made: its function, and a far day, each minute. */
+/** What of an event may be an object of its own: its function, and a far day, each minute. */
 export function placesOf(scriptName: string, day: number, nowMs: number): string[] {
   const isFar = Math.abs(day - Math.floor(nowMs / DAY_MS)) > 1;
   return [`/${scriptName}`, ...(isFar ? [`${day} ${Math.floor(nowMs / MINUTE_MS)}`] : [])];
@@ -41,7 +42,7 @@ export class KnownPlaces {
     const fresh = [...places].filter((place) => !this.#known.has(`${source} ${place}`));
     if (fresh.length === 0) return null;
     try {
-      const isRoom = await answered("the log", ASK_MS, traceLog(TRACE_LOG, 0).admit(source, fresh));
+      const isRoom = await answered("the log", ASK_MS, traceLog(TRACE_LOG, 0).admit(source, fresh.map(short)));
       if (!isRoom) return Math.ceil(((hour + 1) * HOUR_MS - now()) / 1_000);
       for (const place of fresh) this.#known.add(`${source} ${place}`);
     } catch (error) {
@@ -49,6 +50,11 @@ export class KnownPlaces {
     }
     return null;
   }
+}
+
+/** A name may be as long as an event. */
+function short(place: string): string {
+  return place.length <= 128 ? place : createHash("sha256").update(place).digest("base64");
 }
 
 /** Of this isolate. */

@@ -36,7 +36,7 @@ export const SOURCES_KEPT = 8;
 
 /**
  * Most names that are counted separately, and most UTF-16 code units of these together; and of
- * their sources, each counted with each function, {@link SOURCE_CHARS} if that is absent.
+ * their sources, each counted once, {@link SOURCE_CHARS} if that is absent.
  */
 export interface TallyBounds {
   names: number;
@@ -67,6 +67,7 @@ export const TALLY_BOUNDS: TallyBounds = { names: 2_000, chars: 128_000, sourceC
 export class FunctionTally {
   readonly #bounds: TallyBounds;
   readonly #counts = new Map<string | null, FunctionCount>();
+  readonly #sources = new Set<Source>();
   #sourceChars = 0;
 
   constructor(bounds: TallyBounds = TALLY_BOUNDS) {
@@ -84,15 +85,20 @@ export class FunctionTally {
     if (sources !== undefined && scriptName === name) this.#seen(sum, sources);
   }
 
-  /** A new source beyond the bounds is left out, unless an older one gives it room. */
+  /** A new source beyond the bounds is left out. */
   #seen(sum: FunctionCount, sources: readonly SeenSource[]): void {
+    const known = sources.filter(({ source }) => this.#hasRoom(source));
     const before = sum.sources ?? [];
-    const chars = charsOf(before);
     // What is stored is in order.
-    const latest = before.length === 0 ? sources : latestOf([...before, ...sources]);
-    const room = (this.#bounds.sourceChars ?? SOURCE_CHARS) - this.#sourceChars + chars;
-    sum.sources = charsOf(latest) <= room ? latest : latestOf(sources.filter(isIn(before)).concat(before));
-    this.#sourceChars += charsOf(sum.sources) - chars;
+    if (known.length > 0) sum.sources = before.length === 0 ? known : latestOf([...before, ...known]);
+  }
+
+  #hasRoom(source: Source): boolean {
+    if (source === TRACED || this.#sources.has(source)) return true;
+    if (this.#sourceChars + source.length > (this.#bounds.sourceChars ?? SOURCE_CHARS)) return false;
+    this.#sources.add(source);
+    this.#sourceChars += source.length;
+    return true;
   }
 
   /**
@@ -117,7 +123,7 @@ export class FunctionTally {
   }
 }
 
-/** Adds up counts. Beyond the bounds, the functions with the most events rather keep their names. */
+/** Adds up counts. Beyond the bounds, those with the most events rather keep their names. */
 export function joinCounts(counts: Iterable<FunctionCount>, bounds: TallyBounds): FunctionCount[] {
   const all = new FunctionTally(bounds);
   for (const count of counts) all.add(count);
@@ -185,17 +191,6 @@ function latestOf(seen: readonly SeenSource[]): SeenSource[] {
     .sort((a, b) => Number(b.source === TRACED) - Number(a.source === TRACED) || b.lastMs - a.lastMs)
     .slice(0, SOURCES_KEPT)
     .sort((a, b) => b.lastMs - a.lastMs);
-}
-
-function isIn(seen: readonly SeenSource[]): (each: SeenSource) => boolean {
-  return ({ source }) => seen.some((other) => other.source === source);
-}
-
-function charsOf(seen: readonly SeenSource[]): number {
-  let sum = 0;
-  // That the platform traced it is kept of every function.
-  for (const { source } of seen) sum += source === TRACED ? 0 : source.length;
-  return sum;
 }
 
 /**

@@ -243,7 +243,7 @@ const SUMMED = "null";
 
 /**
  * The key of a function: the JSON of its name, and where it is not the platform that names it, a
- * blank and the source. So nobody dilutes or displaces what is known of another's by its name.
+ * blank and the source. So a sender that uses the name of another's function changes nothing of it.
  */
 function keyOf(scriptName: string, source: Source): string {
   return JSON.stringify(scriptName) + (source === TRACED ? "" : ` ${source}`);
@@ -254,7 +254,7 @@ function ofKey(key: string): Pick<FunctionSlots, "scriptName" | "source"> {
   return { scriptName: JSON.parse(name) as string, source: name === key ? TRACED : key.slice(name.length + 1) };
 }
 
-/** The rows of a function, whoever names it. */
+/** The rows of a function, by all that name it. */
 const named = (scriptName: string) =>
   clause`function >= ${JSON.stringify(scriptName)} AND function < ${`${JSON.stringify(scriptName)}!`}`;
 
@@ -268,7 +268,7 @@ const hours = (from: number, to: number) => clause`
   WITH RECURSIVE asked (hour) AS (SELECT ${from} UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ${to})
   SELECT hour FROM asked`;
 
-/** The last hour by function. Of too many, those stay that fail, then those with the most events. */
+/** The last hour by function. Of too many, those stay that fail, then the busiest. */
 class SlotTally {
   readonly #first: number;
   readonly #each: Map<string, Map<number, Slot>>;

@@ -390,7 +390,7 @@ describe("what opens together, or becomes worse", () => {
     await putWebhook();
     const few = ["a", "b", "c"].map(failing);
     for (const minute of [0, 1]) await checkAt(minute, few);
-    expect(summaries()).toEqual(["opened: a fails.", "opened: b fails.", "opened: c fails."]);
+    expect(summaries().toSorted()).toEqual(["opened: a fails.", "opened: b fails.", "opened: c fails."]);
     const many = Array.from({ length: 20 }, (_, n) => failing(`f${String(n).padStart(2, "0")}`));
     for (const minute of [5, 6]) await checkAt(minute, [...few, ...many]);
     expect(summaries()).toHaveLength(4);

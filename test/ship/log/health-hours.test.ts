@@ -296,7 +296,7 @@ describe("names that a sender makes up", () => {
     const found = await of("shop");
     expect(new Set(found.map(({ source }) => source))).toEqual(new Set(["tail", 'http:"x" \\']));
     expect(found.find(({ source }) => source === "tail")?.health.errors).toMatchObject([{ message: "out of tea" }]);
-    await shard().forgetFunction("shop");
+    await shard(0).forgetFunction("shop");
     expect([await of("shop"), (await both().status()).failing]).toEqual([[], []]);
   });
 });

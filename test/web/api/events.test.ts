@@ -136,6 +136,16 @@ describe("events that are taken", () => {
 });
 
 describe("a request that is refused", () => {
+  it("names too much: nothing of it is taken, and it may be repeated in the next hour", async () => {
+    const { queue, options } = world;
+    const full = { getByName: () => ({ admit: async () => false }) };
+    const settings = { ...options.settings, TRACE_LOG: full };
+    const answer = await call("POST", PATH, { event: null, scriptName: "one too many" }, { ...options, settings });
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "3600"]);
+    expect(errorsOf(answer)[0]?.[2]).toMatch(/^within an hour, a sender may name 1000 functions and far-away days/);
+    expect(queue.calls).toEqual([]);
+  });
+
   const JSON_FAULT = "the body is not JSON: ";
   const UNKNOWN = "neither a trace item nor a record: none of its keys is known";
   const bodies: [what: string, body: unknown, headers: Record<string, string>, message: string][] = [
