@@ -277,7 +277,7 @@ describe("a KEY_SHARDS that is malformed, or another one than at first,", () => 
 });
 
 describe("a request that is repeated", () => {
-  const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i}`, ScriptName: noise(200, i) }));
+  const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i} ${noise(200, i)}` }));
 
   /** Posts the same again in a fresh world, a day later. */
   async function again(body: unknown, headers: CallOptions["headers"]) {
