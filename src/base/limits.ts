@@ -83,6 +83,13 @@ export const EVENTS_MAX_COUNT = 20_000;
  */
 export const EVENTS_MAX_DAYS = 31;
 
+/**
+ * Functions, and days far from their intake, that one sender may name in an hour: each may be an
+ * object of its own in every destination. A far day counts anew each minute, so a backfill of two
+ * years in the order of its days passes.
+ */
+export const SENT_PLACES_MAX = 1_000;
+
 /** One event as sent, in bytes of JSON. */
 export const EVENT_MAX_BYTES = 1024 * 1024;
 

@@ -150,7 +150,7 @@ export class AlertCalls {
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
     const body = callBody(incident, over, nowMs, this.#row()?.origin ?? null);
     this.#sql.add("call", {
-      ...{ id: callId(incident.id, type), incident: incident.id, body, made_ms: nowMs },
+      ...{ id: callId(incident, type), incident: incident.id, body, made_ms: nowMs },
       receiver: this.id,
     });
   }

@@ -19,8 +19,8 @@ export type CallType = "incident.opened" | "incident.over";
  * The id of a call: the same on every try, so that a receiver can deduplicate. Has no `.`, which
  * ends the id in the signed text.
  */
-export function callId(incidentId: string, type: CallType): string {
-  return `${incidentId}_${type.slice("incident.".length)}`;
+export function callId({ id, worse }: Pick<Incident, "id" | "worse">, type: CallType): string {
+  return `${id}_${type.slice("incident.".length)}${worse && type === "incident.opened" ? "_worse" : ""}`;
 }
 
 /** What a call says, as its body has it. */

@@ -1,5 +1,6 @@
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { keyOf } from "../status/finding.ts";
+import { shownSome } from "../status/finding-text.ts";
 import { type Incident, isIncident, type OverIncident, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
 
@@ -14,9 +15,15 @@ type Row = {
   opened_ms: number | null;
   over_ms: number | null;
   ended_ms: number | null;
-  /** JSON: ids of receivers. */
+  /** JSON: ids of receivers; below zero: told with another incident, so its end is not told. */
   told: string;
 };
+
+interface Told {
+  row: Row;
+  incident: Incident;
+  told: number[];
+}
 
 /** An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. */
 export type PastIncident = Incident & { overMs: number | null; mutedUntilMs?: number };
@@ -65,6 +72,8 @@ export class IncidentRows extends Tables {
       const known = states.get(each.id);
       states.delete(each.id);
       if (known === state) continue;
+      if (each.worse && !before.find(({ id }) => id === each.id)?.worse)
+        this.sql.run`UPDATE incident SET told = '[]' WHERE id = ${each.id}`;
       this.sql.run`
         INSERT INTO incident (id, state, opened_ms) VALUES (${each.id}, ${state}, ${each.openedMs})
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, opened_ms = excluded.opened_ms`;
@@ -80,22 +89,30 @@ export class IncidentRows extends Tables {
   }
 
   /**
-   * Adds a call for each open incident and each receiver that was not told of it yet and wants it.
-   * Call in a transaction.
+   * Adds a call for each open incident and each receiver that was not told of it yet and wants it;
+   * one for functions that have the same problem. Call in a transaction.
    */
   tell(nowMs: number): void {
     if (!this.#receivers.wanted()) return;
     const mutes = this.#mutes(nowMs);
-    for (const row of this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL")) {
-      const incident = trackedOf(row);
-      if (!isIncident(incident) || mutes.has(keyOf(incident.finding))) continue;
-      const told = toldOf(row);
-      // Without room, it is told later, if still open.
-      const untold = this.#receivers
-        .all()
-        .filter((calls) => !told.includes(calls.id) && calls.wants(incident, nowMs) && calls.hasRoom());
-      for (const calls of untold) calls.add("incident.opened", incident, null, nowMs);
-      if (untold.length > 0) this.#tell(row, [...told, ...untold.map(({ id }) => id)]);
+    const open = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").flatMap((row) => {
+      const incident = trackedOf(row) as Incident;
+      return mutes.has(keyOf(incident.finding)) ? [] : [{ row, incident, told: toldOf(row) }];
+    });
+    for (const calls of this.#receivers.all()) {
+      const untold = open.filter(
+        ({ incident, told }) => !told.some((id) => Math.abs(id) === calls.id) && calls.wants(incident, nowMs),
+      );
+      for (const group of together(untold)) {
+        // Without room, they are told later, if still open.
+        if (!calls.hasRoom()) break;
+        const [first, ...others] = group;
+        calls.add("incident.opened", withOthers(first.incident, others), null, nowMs);
+        for (const each of group) {
+          each.told.push(each === first ? calls.id : -calls.id);
+          this.#tell(each.row, each.told);
+        }
+      }
     }
   }
 
@@ -103,11 +120,8 @@ export class IncidentRows extends Tables {
   untold(receiver: number): void {
     for (const row of this.#rows("TRUE")) {
       const told = toldOf(row);
-      if (told.includes(receiver))
-        this.#tell(
-          row,
-          told.filter((id) => id !== receiver),
-        );
+      const others = told.filter((id) => Math.abs(id) !== receiver);
+      if (others.length < told.length) this.#tell(row, others);
     }
   }
 
@@ -166,6 +180,30 @@ function trackedOf({ state }: Row): Tracked {
 
 function toldOf({ told }: Row): number[] {
   return JSON.parse(told) as number[];
+}
+
+/** So many functions with the same problem have a call each; more of them have one together. */
+const TOLD_EACH = 3;
+
+/** Names in a call beside the first. */
+const ALSO_NAMED = 10;
+
+function together(untold: readonly Told[]): [Told, ...Told[]][] {
+  const groups = Map.groupBy(untold, ({ row, incident: { finding } }) =>
+    finding.subject.type === "function" ? finding.kind : row.id,
+  );
+  return [...groups.values()].flatMap((group) =>
+    group.length > TOLD_EACH ? [group as [Told, ...Told[]]] : group.map((each): [Told] => [each]),
+  );
+}
+
+function withOthers(first: Incident, others: readonly Told[]): Incident {
+  if (others.length === 0) return first;
+  const names = others.flatMap(({ incident: { finding } }) =>
+    finding.subject.type === "function" ? [finding.subject.name] : [],
+  );
+  const summary = `${first.finding.summary} The same applies to ${shownSome(names, ALSO_NAMED)}.`;
+  return { ...first, finding: { ...first.finding, summary } };
 }
 
 function mutedOf({ finding }: Incident, mutes: ReadonlyMap<string, number>): { mutedUntilMs?: number } {

@@ -13,8 +13,14 @@ export const SETTLE_MS = 15 * 60_000;
 /** …and from this many checks in a row, each of which could have seen it. */
 export const SETTLE_CHECKS = 3;
 
-/** How many findings are tracked individually; one more finding counts the rest. */
-export const INCIDENTS_MAX = 100;
+/**
+ * How many findings are tracked individually; one more finding counts the rest. Each of these has
+ * room of its own: what senders name, functions, and of jobs and the account warnings, and errors.
+ */
+export const ROOM = { sent: 30, functions: 100, warnings: 50, errors: 100 } as const;
+
+/** Errors that are recovering, beside those: a new error does not wait until they are over. */
+const RECOVERING_MAX = 100;
 
 /** The kind of that finding. */
 export const MORE = "more_findings";
@@ -38,6 +44,8 @@ export interface Tracked {
   readonly flaps: number;
   /** The last check could not tell whether it is still there. */
   readonly unknown?: true;
+  /** It opened as a warning, and has become an error: it is told once more. */
+  readonly worse?: true;
 }
 
 /**
@@ -158,8 +166,10 @@ export function isIncident(tracked: Tracked): tracked is Incident {
 }
 
 function seenAgain({ unknown: _, ...past }: Tracked, finding: Finding, nowMs: number): Tracked {
+  const isWorse = past.openedMs !== null && past.finding.severity === "warning" && finding.severity === "error";
   return {
     ...past,
+    ...(isWorse && { worse: true }),
     finding,
     sinceMs: Math.min(past.sinceMs, finding.sinceMs ?? past.sinceMs),
     openedMs: past.openedMs ?? (nowMs - past.firstSeenMs >= CONFIRM_MS ? nowMs : null),
@@ -184,15 +194,17 @@ function notAfter(each: Tracked, nowMs: number): Tracked {
 }
 
 /**
- * The findings to track, by their keys. Those already tracked stay; new ones fill the remaining
- * room, errors first; the rest becomes one finding.
+ * The findings to track, by their keys. Those already tracked stay; new ones fill what is left of
+ * their {@link ROOM}, errors first; the rest becomes one finding.
  */
 function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracked>): Map<string, Finding> {
   const all = new Map(findings.map((finding) => [keyOf(finding), finding]));
   const rank = ([key, { severity }]: [string, Finding]): string => `${severity === "error" ? 0 : 1}${key}`;
   const others = [...all].filter(([key]) => !known.has(key)).sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
-  const followed = [...known.values()].filter(({ finding }) => finding.kind !== MORE).length;
-  const left = others.slice(Math.max(0, INCIDENTS_MAX - followed));
+  const followed = Map.groupBy([...known.values()], ({ finding }) => roomOf(finding));
+  const left = [...Map.groupBy(others, ([, finding]) => roomOf(finding))].flatMap(([room, fresh]) =>
+    room === null ? [] : fresh.slice(roomLeft(room, followed.get(room) ?? [])),
+  );
   for (const [key] of left) all.delete(key);
   if (left.length > 0) {
     const more = moreFinding(left.map(([, finding]) => finding));
@@ -201,11 +213,24 @@ function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracke
   return all;
 }
 
+/** null: it counts others. */
+function roomOf({ kind, subject, sender, severity }: Finding): keyof typeof ROOM | null {
+  if (kind === MORE) return null;
+  if (sender !== undefined) return "sent";
+  if (subject.type === "function") return "functions";
+  return severity === "error" ? "errors" : "warnings";
+}
+
+function roomLeft(room: keyof typeof ROOM, followed: readonly Tracked[]): number {
+  const recovering = room === "errors" ? followed.filter(({ well }) => well !== null).length : 0;
+  return Math.max(0, ROOM[room] - followed.length + Math.min(recovering, RECOVERING_MAX));
+}
+
 function moreFinding(left: readonly Finding[]): Finding {
   return {
     subject: { type: "account" },
     ...head(MORE, left.some(({ severity }) => severity === "error") ? "error" : "warning"),
-    summary: `${left.length} more findings than the ${INCIDENTS_MAX} that are tracked individually.`,
+    summary: `${left.length} more findings than are tracked individually.`,
     advice: "Fix what many of them have in common; the status lists all findings.",
   };
 }

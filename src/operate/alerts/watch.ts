@@ -335,7 +335,7 @@ export function resultOf(facts: Facts): CheckResult {
     findings,
     notices: noticesOf(facts),
     keptSinceMs: facts.account === NO_ANSWER ? null : facts.account.status.keptSinceMs,
-    isUnknown: ({ subject, kind, rerun }) => (kind === MORE ? isSilent : isUnknown(facts, subject, kind, rerun)),
+    isUnknown: (finding) => (finding.kind === MORE ? isSilent : isUnknown(facts, finding)),
   };
 }
 

@@ -1,5 +1,6 @@
 import { counted } from "../../base/counted.ts";
 import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../../base/limits.ts";
+import { sentBy } from "../../formats/record/shares.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { NO_ANSWER } from "./facts.ts";
 import { type Found, head, type Rest, shown, shownGB } from "./finding-text.ts";
@@ -27,6 +28,7 @@ export function accountFindings(facts: Facts): Found[] {
       queueFindings(facts, account),
       sizeFindings(account),
       loadFindings(account),
+      crowdFindings(account),
       restoredFindings(facts, account),
       balanceFindings(account),
     );
@@ -103,13 +105,21 @@ function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usua
 
 function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Rest[] {
   const findings: Rest[] = [];
-  const { intakeLost } = past;
+  const { intakeLost, intakeUnfit } = past;
   if (intakeLost.grewMs !== null && nowMs - intakeLost.grewMs <= LOSS_TOLD_MS) {
     findings.push({
       ...head("intake_lost", "error", intakeLost.sinceMs, intakeLost.by, "events"),
       summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the log accepted them.`,
       advice:
         "These events are gone. Look for `intake lost events` in this service's log; if it continues, check the platform's status page. This finding stays for a day after the last loss.",
+    });
+  }
+  if (intakeUnfit.grewMs !== null && nowMs - intakeUnfit.grewMs <= LOSS_TOLD_MS) {
+    findings.push({
+      ...head("intake_unfit", "error", intakeUnfit.sinceMs, intakeUnfit.by, "events"),
+      summary: `${counted(intakeUnfit.by, "events")} that Cloudflare traced could not be kept: they are larger than a record may be, or no trace events.`,
+      advice:
+        "These events are gone. Have the function log less in one invocation. This finding stays for a day after the last one.",
     });
   }
   if (setAside.messages > 0) {
@@ -151,9 +161,10 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   if (oldestUnfinishedMs !== null && nowMs - oldestUnfinishedMs > AFTER.queueOld) {
     findings.push({
       ...head("queue_old", "error", oldestUnfinishedMs),
-      summary: "Messages keep being redelivered: a shard of the log does not take them.",
+      summary:
+        "Messages keep being redelivered: a shard of the log does not take them, or a newer version of this service wrote them.",
       advice:
-        "Look for `an append failed` in this service's log: it names the shard. Nothing is lost: a message that fails for ten days is set aside.",
+        "Look in this service's log: `an append failed` names the shard; after `messages of a newer version went back to the queue`, deploy that version again. Nothing is lost: a message that fails for ten days is set aside.",
     });
   }
   if (backlogSinceMs !== null && nowMs - backlogSinceMs > AFTER.backlog) {
@@ -174,6 +185,21 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
     });
   }
   return findings;
+}
+
+/** Each sender that names too much, to its own harm alone. */
+function crowdFindings({ status: { crowded } }: AccountFacts): Rest[] {
+  return [...Map.groupBy(crowded, ({ source }) => sentBy(source).sender)].map(([sender, own]) => {
+    const who = sender === undefined ? "Cloudflare or an unknown sender" : shown(sender);
+    return {
+      ...{ ...head("sender_crowds", "warning"), ...sentBy(sender) },
+      summary: own.some(({ what }) => what === "refused")
+        ? `Requests of ${who} are refused: it names too many functions or far-away days within an hour.`
+        : `${who} names more functions within an hour than are kept one by one: the health of some is part of a sum.`,
+      advice:
+        "Functions of others are not affected. Have the sender use fixed names, and send a backfill in the order of its days; what was refused can be repeated in the next hour.",
+    };
+  });
 }
 
 function restoredFindings({ nowMs }: Facts, { status: { restored } }: AccountFacts): Rest | Rest[] {

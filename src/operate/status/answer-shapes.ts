@@ -37,12 +37,16 @@ const Log = z
   .nullable();
 
 const Slots = z.array(
-  z.looseObject({ scriptName: z.string(), slots: z.array(numbers("slot", "events", "failed", "firstFailedMs")) }),
+  z.looseObject({
+    ...{ scriptName: z.string(), source: z.string() },
+    slots: z.array(numbers("slot", "events", "failed", "firstFailedMs")),
+  }),
 );
 
 const Account = z.looseObject({
   counts: numbers("processed", "routed", "not_enabled", "not_routed", "set_aside", "discarded"),
   intakeLost: z.number(),
+  intakeUnfit: z.number(),
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
   queueBytes: z.number().nullable(),
@@ -57,6 +61,7 @@ const Account = z.looseObject({
   load: numbers("parts", "bytes").nullable(),
   failing: Slots,
   inSeconds: z.array(numbers("events", "lastMs")),
+  crowded: z.array(z.looseObject({ source: z.string(), what: z.enum(["refused", "summed"]) })),
   keptSinceMs: Ms.optional(),
   restored: z.looseObject({ who: z.enum(["shard", "reader"]), job: z.number(), atMs: z.number() }).nullable(),
 });

@@ -1,3 +1,4 @@
+import type { Source } from "../../formats/record/source.ts";
 import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { FailingFunction } from "./failing.ts";
@@ -75,7 +76,7 @@ export interface AccountFacts {
   status: AccountStatus;
   /** Messages that are set aside now. */
   setAside: AccountStatus["setAsideMessages"];
-  past: { notRouted: Mark; intakeLost: Mark; setAside: Mark };
+  past: { notRouted: Mark; intakeLost: Mark; intakeUnfit: Mark; setAside: Mark };
   /** Since when every check saw a backlog in the queue, in ms; null: none. */
   backlogSinceMs: number | null;
   /** The rhythm of all events together; null: not known yet. */
@@ -88,6 +89,8 @@ export interface Usual {
   lastMs: number;
   /** The longest pause in the fourteen days before that, in ms. */
   longestGapMs: number;
+  /** As of {@link FunctionFacts}. */
+  sender?: Source;
 }
 
 export interface FunctionsFacts {
@@ -105,6 +108,8 @@ export interface FunctionsFacts {
 
 export interface FunctionFacts {
   name: string;
+  /** Who names it; absent: the platform, a setting, or it is unknown. */
+  sender?: Source;
   logging: "on" | "off" | "unset";
   /** When that was set, in ms; null: never. */
   setMs: number | null;

@@ -1,11 +1,17 @@
 import { counted } from "../../base/counted.ts";
 import type { FailingRules } from "../../base/failing-setting.ts";
+import { sentBy } from "../../formats/record/shares.ts";
+import type { Source } from "../../formats/record/source.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations too many fail. */
 export interface FailingFunction {
   name: string;
+  /** Who sent these events under this name; absent: the platform traced them. */
+  sender?: Source;
+  /** Nothing of it came an hour ago. */
+  isNew: boolean;
   /** Of the time that is looked at. */
   events: number;
   failed: number;
@@ -22,7 +28,7 @@ const SLOTS_SEEN = 3;
 /** Of those asked for, which fail by the rules, those with the most failures first. */
 export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, nowMs: number): FailingFunction[] {
   const first = Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN + 1;
-  const found = all.flatMap(({ scriptName: name, slots }): FailingFunction[] => {
+  const found = all.flatMap(({ scriptName: name, source, slots }): FailingFunction[] => {
     const rule = rules.of.has(name) ? rules.of.get(name) : rules.all;
     if (rule === null || rule === undefined) return [];
     const [events, failed] = sums(slots.filter(({ slot }) => slot >= first));
@@ -33,7 +39,9 @@ export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, no
     const run = (end === -1 ? newestFirst : newestFirst.slice(0, end)).filter(isBad);
     const sinceMs = Math.min(...run.map(({ firstFailedMs }) => firstFailedMs));
     const overMs = nowMs - first * SLOT_MS;
-    return [{ name, events, failed, overMs, sinceMs, isLonger: end === -1 && slots.length === SLOTS_KEPT }];
+    const isNew = slots.every(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_KEPT + 1);
+    const isLonger = end === -1 && slots.length === SLOTS_KEPT;
+    return [{ ...{ name, events, failed, overMs, sinceMs, isNew, isLonger }, ...sentBy(source) }];
   });
   return found.sort((a, b) => b.failed - a.failed);
 }
@@ -43,10 +51,11 @@ function sums(slots: readonly Slot[]): [events: number, failed: number] {
 }
 
 export function failingFindings(failing: readonly FailingFunction[]): Found[] {
-  return failing.map(({ name, events, failed, overMs, sinceMs, isLonger }) => ({
+  return failing.map(({ name, sender, events, failed, overMs, sinceMs, isLonger }) => ({
     subject: { type: "function", name },
+    ...sentBy(sender),
     ...head("function_failing", "warning", sinceMs, failed, "events"),
-    summary: `${shown(name)}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
+    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)}`}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
     advice:
       "The function's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which this is reported.",
   }));

@@ -54,6 +54,12 @@ export function shown(name: string): string {
   return `"${cut}${cut.length < plain.length ? "…" : ""}"`;
 }
 
+/** Some names, and how many more there are. */
+export function shownSome(names: readonly string[], max = 5): string {
+  const more = names.length > max ? ` and ${names.length - max} more` : "";
+  return `${names.slice(0, max).map(shown).join(", ")}${more}`;
+}
+
 /** A duration, rounded down to its largest unit. */
 export function span(ms: number): string {
   const units = [

@@ -1,3 +1,5 @@
+import type { Source } from "../../formats/record/source.ts";
+
 /** What a finding is about. */
 export type Subject =
   | { readonly type: "account" }
@@ -17,13 +19,15 @@ export interface Notice {
 
 /** A problem now, or soon. Derived from the facts alone, without regard to earlier findings. */
 export interface Finding {
-  /** One of kinds.ts. Kind, subject, rerun and receiver identify a finding. */
+  /** One of kinds.ts. Kind, subject, rerun, receiver and sender identify a finding. */
   readonly kind: string;
   readonly subject: Subject;
   /** Of a receiver of alerts that fails: which one. `name` is its owner's. */
   readonly receiver?: { readonly id: number; readonly name: string };
   /** Of a finding about a rerun of the job: `r57`. */
   readonly rerun?: string;
+  /** Of a finding about what a sender of events names: who, as in records; absent: the platform. */
+  readonly sender?: Source;
   /** Of a finding about a job that has a name: what its owner calls it. */
   readonly jobName?: string;
   /**
@@ -40,14 +44,16 @@ export interface Finding {
   readonly advice: string;
 }
 
-/** Kind, subject, rerun and receiver identify a finding. */
+/** Kind, subject, rerun, receiver and sender identify a finding. */
 export function keyOf({
   kind,
   subject,
   rerun,
   receiver,
-}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver">): string {
+  sender,
+}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "sender">): string {
   if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
-  return JSON.stringify(subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"]);
+  const own = subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"];
+  return JSON.stringify(sender === undefined ? own : [...own, { sender }]);
 }

@@ -1,16 +1,20 @@
 import { counted } from "../../base/counted.ts";
+import { sentBy } from "../../formats/record/shares.ts";
+import type { Source } from "../../formats/record/source.ts";
 import { type Facts, type FunctionFacts, type KnownAttachment, NO_ANSWER, type Usual } from "./facts.ts";
 import { failingFindings } from "./failing.ts";
-import type { Subject } from "./finding.ts";
-import { type Found, head, shown, span } from "./finding-text.ts";
-import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
+import { keyOf, type Subject } from "./finding.ts";
+import { type Found, head, shown, shownSome, span } from "./finding-text.ts";
+import { AFTER, isQuiet, NAMED_MAX, SENT_NAMED_MAX } from "./thresholds.ts";
 
-/**
- * Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind.
- */
+/** Findings about functions, those known for longest first, of which some are named. */
 export function functionFindings(facts: Facts): Found[] {
-  const { functions } = facts;
-  return [bounded(everyFunctionFinding(facts)), functions === NO_ANSWER ? [] : unwatched(functions.notWatched)].flat();
+  const { functions, failing } = facts;
+  const fresh = failing === NO_ANSWER ? [] : failingFindings(failing.filter(({ isNew }) => isNew)).map(keyOf);
+  return [
+    bounded(everyFunctionFinding(facts), new Set(fresh)),
+    functions === NO_ANSWER ? [] : unwatched(functions.notWatched),
+  ].flat();
 }
 
 /** The same without a bound. */
@@ -46,10 +50,10 @@ export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: n
   return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
 }
 
-function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found | Found[] {
+function quiet({ name, sender, logging, usual }: FunctionFacts, untilMs: number): Found | Found[] {
   if (usual === null || logging === "off" || !isQuiet(usual, untilMs)) return [];
   return {
-    subject: { type: "function", name },
+    ...{ subject: { type: "function", name }, ...sentBy(sender) },
     ...head("function_quiet", "warning", usual.lastMs),
     summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
     advice:
@@ -105,23 +109,31 @@ function unwatched(count: number): Found | Found[] {
   };
 }
 
-/** At most {@link NAMED_MAX} of each kind; one more finding counts the others. */
-function bounded(found: readonly Found[]): Found[] {
-  const byKind = Map.groupBy(found, ({ kind }) => kind);
-  const kept: Found[] = [];
-  let more = 0;
-  for (const each of byKind.values()) {
-    kept.push(...each.slice(0, NAMED_MAX));
-    more += Math.max(0, each.length - NAMED_MAX);
-  }
-  if (more === 0) return kept;
-  return [
-    ...kept,
-    {
-      subject: { type: "account" },
-      ...head("functions_more", "warning"),
-      summary: `The same applies to ${counted(more, "functions")} beyond those named.`,
-      advice: "Fix the named ones first; the list of functions has all.",
-    },
-  ];
+/**
+ * At most {@link NAMED_MAX} of each kind; one more finding counts the others. Of functions that a
+ * sender alone names, which it may have made up, {@link SENT_NAMED_MAX}; none that came up within
+ * the hour, unless it is the only one.
+ */
+function bounded(found: readonly Found[], fresh: ReadonlySet<string>): Found[] {
+  return [...Map.groupBy(found, ({ sender }) => sender)].flatMap(([sender, own]) => {
+    const old = own.filter((each) => !fresh.has(keyOf(each)));
+    const named =
+      sender === undefined
+        ? [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) => each.slice(0, NAMED_MAX))
+        : own.length === 1
+          ? own
+          : old.slice(0, SENT_NAMED_MAX);
+    const more = own.filter((each) => !named.includes(each));
+    return more.length === 0 ? named : [...named, moreFinding(sender, more)];
+  });
+}
+
+function moreFinding(sender: Source | undefined, found: readonly Found[]): Found {
+  const names = found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : []));
+  return {
+    ...{ subject: { type: "account" }, ...sentBy(sender), ...head("functions_more", "warning") },
+    summary: `${counted(names.length, "functions")}${sender === undefined ? "" : ` that ${shown(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,
+    advice:
+      "Fix the named ones first; the list of functions has all. If a sender makes up names, have it use fixed ones, or delete its token.",
+  };
 }

@@ -1,4 +1,6 @@
 import { Tables } from "../../base/storage/sql.ts";
+import { fairly, sentBy, TRACED } from "../../formats/record/shares.ts";
+import type { Source } from "../../formats/record/source.ts";
 import { SCRIPT_NAME_MAX, type TallyBounds } from "../../ship/log/function-counts.ts";
 import type { Usual } from "./facts.ts";
 import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
@@ -40,6 +42,8 @@ export interface Pulse {
    * only are left out.
    */
   gaps: [day: number, minutes: number][];
+  /** Who names the function; absent: the platform, or it is unknown. */
+  sender?: Source;
 }
 
 export interface RhythmState {
@@ -55,12 +59,14 @@ export interface Heard {
   name: string;
   lastMs: number;
   events: number;
+  /** As of {@link Pulse}. */
+  sender?: Source;
 }
 
 /** null: not known yet. */
-export function usualOf({ firstMs, lastMs, checks, gaps }: Pulse): Usual | null {
+export function usualOf({ firstMs, lastMs, checks, gaps, sender }: Pulse): Usual | null {
   if (checks < KNOWN_LOOKS || lastMs - firstMs < KNOWN_MS) return null;
-  return { lastMs, longestGapMs: Math.max(0, ...gaps.map(([, minutes]) => minutes)) * MINUTE_MS };
+  return { lastMs, longestGapMs: Math.max(0, ...gaps.map(([, minutes]) => minutes)) * MINUTE_MS, ...sentBy(sender) };
 }
 
 /**
@@ -79,8 +85,8 @@ export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number
 }
 
 /**
- * Applies a check. Without room, a new name replaces the oldest that was seen once; names seen more
- * often stay, whatever names senders make up.
+ * Applies a check. Without room, new names replace the oldest that were seen once; names seen more
+ * often stay. Between those that name functions, the room is dealt {@link fairly}.
  * @returns how many names found no room.
  */
 export function listened(
@@ -89,34 +95,32 @@ export function listened(
   knownUntilMs: number,
   bounds: TallyBounds = RHYTHM_BOUNDS,
 ): number {
-  let chars = [...functions.keys()].reduce((sum, name) => sum + name.length, 0);
-  const fresh: Heard[] = [];
-  for (const each of all) {
-    const before = functions.get(each.name);
-    if (before === undefined) fresh.push(each);
-    else functions.set(each.name, heard(before, each.lastMs, knownUntilMs));
+  const pulses = new Map(functions);
+  for (const { name, lastMs, sender } of all) {
+    const { sender: _, ...pulse } = heard(functions.get(name) ?? null, lastMs, knownUntilMs);
+    pulses.set(name, { ...pulse, ...sentBy(sender) });
   }
-  const passing = [...functions]
-    .filter(([, { checks }]) => checks === 1)
-    .sort(([, a], [, b]) => b.lastMs - a.lastMs)
-    .map(([name]) => name);
-  let left = 0;
-  for (const { name, lastMs } of fresh.sort(byEvents)) {
-    const fits = (): boolean => functions.size < bounds.names && chars + name.length <= bounds.chars;
-    while (!fits()) {
-      const gone = passing.pop();
-      if (gone === undefined) break;
-      functions.delete(gone);
-      chars -= gone.length;
-    }
-    if (name.length > SCRIPT_NAME_MAX || !fits()) {
-      left += 1;
-      continue;
-    }
-    functions.set(name, heard(null, lastMs, knownUntilMs));
-    chars += name.length;
-  }
-  return left;
+  const seen = [...pulses].filter(([name]) => functions.has(name));
+  const fresh = all.filter(({ name }) => !functions.has(name) && name.length <= SCRIPT_NAME_MAX).sort(byEvents);
+  const order = [
+    ...seen.filter(([, { checks }]) => checks > 1).map(([name]) => name),
+    ...fresh.map(({ name }) => name),
+    ...seen
+      .filter(([, { checks }]) => checks === 1)
+      .sort(([, a], [, b]) => b.lastMs - a.lastMs)
+      .map(([name]) => name),
+  ];
+  let { chars } = bounds;
+  const kept = fairly(order, bounds.names, (name) => pulses.get(name)?.sender ?? TRACED).filter((name) => {
+    const size = name.length + (pulses.get(name)?.sender?.length ?? 0);
+    if (size > chars) return false;
+    chars -= size;
+    return true;
+  });
+  const stay = new Set(kept);
+  for (const name of functions.keys()) if (!stay.has(name)) functions.delete(name);
+  for (const name of [...functions.keys(), ...kept]) functions.set(name, pulses.get(name) as Pulse);
+  return all.filter(({ name }) => !functions.has(name)).length;
 }
 
 function byEvents(a: Heard, b: Heard): number {

@@ -53,7 +53,8 @@ function inOrder(a: Found, b: Found): number {
     rank(a.subject) - rank(b.subject) ||
     compared(a.subject, b.subject) ||
     KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
-    (a.rerun ?? "").localeCompare(b.rerun ?? "")
+    (a.rerun ?? "").localeCompare(b.rerun ?? "") ||
+    (a.sender ?? "").localeCompare(b.sender ?? "")
   );
 }
 
@@ -71,9 +72,10 @@ function compared(a: Subject, b: Subject): number {
  * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
  * be decrypted. Its absence from the findings then does not mean that it is over.
  */
-export function isUnknown(facts: Facts, subject: Subject, kind: string, rerun?: string): boolean {
-  const of = kind as Kind;
-  const key = keyOf({ kind, subject, ...(rerun !== undefined && { rerun }) });
+export function isUnknown(facts: Facts, finding: Pick<Finding, "subject" | "kind" | "rerun" | "sender">): boolean {
+  const { subject, rerun } = finding;
+  const of = finding.kind as Kind;
+  const key = keyOf(finding);
   if (findingsOf(facts).some((found) => keyOf(found) === key)) return false;
   const source = KIND_SOURCES[of];
   if (source in facts && facts[source as keyof Facts] === NO_ANSWER) return true;
@@ -91,7 +93,7 @@ export function isUnknown(facts: Facts, subject: Subject, kind: string, rerun?: 
       return job === undefined ? !facts.controlAnswered : isUnknownOf(job, of, facts);
     }
     case "function":
-      if (isUnnamed(facts, subject.name, of)) return true;
+      if (isUnnamed(facts, key)) return true;
       if (source !== "functions") return false;
       return !facts.controlAnswered || (of !== "function_off" && isQuietUnknown(facts, subject.name));
   }
@@ -119,10 +121,9 @@ function isReceiptUnknown(job: JobFacts, facts: Facts): boolean {
   );
 }
 
-/** Whether the finding exists but is beyond {@link NAMED_MAX}. */
-function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
-  const isIn = (found: readonly Found[]): boolean =>
-    found.some((each) => each.kind === kind && each.subject.type === "function" && each.subject.name === name);
+/** Whether the finding exists but is counted with others. */
+function isUnnamed(facts: Facts, key: string): boolean {
+  const isIn = (found: readonly Found[]): boolean => found.some((each) => keyOf(each) === key);
   return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
 }
 

@@ -68,13 +68,14 @@ function pastOf(
 
 function accountPast(
   before: AccountFacts["past"] | null,
-  { counts, intakeLost }: AccountStatus,
+  { counts, intakeLost, intakeUnfit }: AccountStatus,
   nowMs: number,
 ): AccountFacts["past"] {
   const mark = (of: keyof AccountFacts["past"], value: number): Mark => marked(before?.[of] ?? null, value, nowMs);
   return {
     notRouted: mark("notRouted", counts.not_routed),
     intakeLost: mark("intakeLost", intakeLost),
+    intakeUnfit: mark("intakeUnfit", intakeUnfit),
     setAside: mark("setAside", counts.set_aside),
   };
 }

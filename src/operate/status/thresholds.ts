@@ -72,6 +72,9 @@ export const QUEUE_FULL_BYTES = 0.9 * QUEUE_MAX_BYTES;
  */
 export const NAMED_MAX = 100;
 
+/** The same of one sender, of all kinds, for names that the platform does not have. */
+export const SENT_NAMED_MAX = 5;
+
 /**
  * Functions whose rhythm is learned. A UTF-16 unit is at most 6 bytes of JSON, the rest of an entry
  * at most 300.

@@ -24,6 +24,7 @@ import {
 } from "../../formats/record/record.ts";
 import { markLength } from "./body.ts";
 import { JsonScanner, trimmed } from "./json-scan.ts";
+import { placesOf } from "./places.ts";
 
 export interface AcceptedEvents {
   /** One a record, in the order of the events. */
@@ -222,17 +223,19 @@ export function mapEvents(
   events: Iterable<Located>,
   context: MappingContext,
   keep: (entry: Entry) => void,
-): ({ ok: true } & Omit<AcceptedEvents, "lines">) | RefusedEvents {
+): ({ ok: true; places: ReadonlySet<string> } & Omit<AcceptedEvents, "lines">) | RefusedEvents {
   const oddTimes: string[] = [];
   const findings: Findings = { faults: [], unknownKeys: new Set(), oddTimes };
   const { faults } = findings;
   const days = new Set<number>();
+  const places = new Set<string>();
   let units = 0;
   for (const event of events) {
     if (faults.length >= ERRORS_MAX_ENTRIES) break;
     const mapped = mapEvent(event, context, findings);
     if (mapped === null) continue;
     days.add(mapped.day);
+    for (const place of placesOf(mapped.scriptName, mapped.day, context.takenInMs)) places.add(place);
     units += mapped.entry.length;
     // A small body can become large records.
     if (units > RECORDS_MAX_UNITS)
@@ -248,11 +251,15 @@ export function mapEvents(
   }
   if (faults.length > 0) return { ok: false, status: 400, faults };
   const unknownKeys = [...findings.unknownKeys].sort();
-  return { ok: true, unknownKeys, ...(oddTimes.length > 0 && { oddTimes }) };
+  return { ok: true, unknownKeys, places, ...(oddTimes.length > 0 && { oddTimes }) };
 }
 
 /** The event as objects ends with this call. @returns null: a fault was added. */
-function mapEvent(event: Located, context: MappingContext, findings: Findings): { entry: Entry; day: number } | null {
+function mapEvent(
+  event: Located,
+  context: MappingContext,
+  findings: Findings,
+): { entry: Entry; day: number; scriptName: string } | null {
   const { faults } = findings;
   const { pointer } = event;
   if ("fault" in event) {
@@ -271,7 +278,8 @@ function mapEvent(event: Located, context: MappingContext, findings: Findings): 
   const write = () => (eventText === undefined ? recordLine(record) : recordLineWith(eventText, record));
   const line = lineOf(write, faults, pointer, isSized ? null : value);
   if (line === null) return null;
-  return { entry: entryOf(line, extrasOf(value, context, pointer, findings)), day: utcDay(record.EventTimestampMs) };
+  const entry = entryOf(line, extrasOf(value, context, pointer, findings));
+  return { entry, day: utcDay(record.EventTimestampMs), scriptName: record.ScriptName };
 }
 
 function refused(status: 400 | 413, message: string): RefusedEvents {

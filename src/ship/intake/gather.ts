@@ -2,6 +2,7 @@ import { utf8Length } from "../../base/bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../../base/limits.ts";
 import type { Entry } from "../../formats/record/extras.ts";
 import type { Source } from "../../formats/record/source.ts";
+import type { Loss } from "../log/account-status.ts";
 import { GATHER_MS, PackingPolicy } from "./packing-policy.ts";
 import { HOLD_MS, QueueBackoff } from "./queue-backoff.ts";
 
@@ -38,7 +39,7 @@ export class Gatherer {
   readonly policy = new PackingPolicy();
   readonly backoff = new QueueBackoff();
   /** Events that are lost, and not counted by the log yet. */
-  uncounted = 0;
+  readonly uncounted: Record<Loss, number> = { lost: 0, unfit: 0 };
   #lines: Entry[] = [];
   #bytes = 0;
   /** When the waiting invocation is to send, in ms since the epoch; null: there is none. */
@@ -57,7 +58,7 @@ export class Gatherer {
     const isOver = this.#bytes + bytes > (isHeld ? HELD_MAX_BYTES : MESSAGE_RAW_MAX_BYTES);
     // Before these are added: one full message, not one and a small rest.
     const full = isOver && !isHeld ? this.#takeAll() : [];
-    if (isOver && isHeld) this.uncounted += lines.length;
+    if (isOver && isHeld) this.uncounted.lost += lines.length;
     else {
       this.#lines.push(...lines);
       this.#bytes += bytes;

@@ -6,6 +6,7 @@ import { platform } from "../../base/platform.ts";
 import { readIntakeConfig } from "../../config.ts";
 import { appendCall } from "./direct.ts";
 import { isolateKeyShards } from "./key-shards.ts";
+import { isolatePlaces } from "./places.ts";
 import { takeEvents } from "./take.ts";
 import { earlyCall, isolateViewers } from "./viewers.ts";
 
@@ -55,6 +56,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
         ...readIntakeConfig(this.env),
         keyShards: () => isolateKeyShards.of(this.env),
         source: "rpc",
+        waitS: (places) => isolatePlaces.waitS("rpc", places, this.env, platform),
         early: isolateViewers.by({
           call: earlyCall(this.env),
           waitUntil: (promise) => this.ctx.waitUntil(promise),
@@ -64,7 +66,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
     );
     const { oddTimes } = taken.ok ? taken : {};
     if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys, ...(oddTimes && { oddTimes }) };
-    if (taken.status === 503) throw new Error(taken.message);
+    if ("message" in taken) throw new Error(taken.message);
     throw new TypeError(taken.faults.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; "));
   }
 }

@@ -24,6 +24,6 @@ export function tailContext(
     waitUntil,
     early: viewers.by({ call: earlyCall(env), waitUntil, platform }),
     pack: (part) => packer(env.PACKER).pack(part),
-    countLost: (events) => traceLog(env.TRACE_LOG, 0).countLost(events),
+    countLost: (events, why) => traceLog(env.TRACE_LOG, 0).countLost(events, why),
   };
 }

@@ -4,6 +4,7 @@ import type { IntakeConfig } from "../../config.ts";
 import { recordLine } from "../../formats/record/encode.ts";
 import { type Entry, entryOf, extrasOf } from "../../formats/record/extras.ts";
 import { type Findings, toRecord } from "../../formats/record/record.ts";
+import type { Loss } from "../log/account-status.ts";
 import type { Gatherer } from "./gather.ts";
 import { randomIds } from "./ids.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "./packing.ts";
@@ -29,8 +30,8 @@ export interface TailContext extends Sending, Packing {
   waitUntil(promise: Promise<void>): void;
   /** The way to live viewers for what the queue takes from here; absent: the consumer alone. */
   early?: Early;
-  /** Counts events that neither the queue nor the log took. */
-  countLost(events: number): Promise<void>;
+  /** Counts events that are not shipped. */
+  countLost(events: number, why: Loss): Promise<void>;
 }
 
 /**
@@ -41,26 +42,30 @@ export interface TailContext extends Sending, Packing {
 export async function handleTail(items: readonly unknown[], context: TailContext): Promise<void> {
   const { gatherer, platform, waitUntil } = context;
   const nowMs = platform.now();
-  const { lines, lost } = linesOf(items, nowMs, context.config);
+  const { lines, unfit } = linesOf(items, nowMs, context.config);
   // Before any wait: records in the gatherer do not depend on this invocation.
   const { full, waitMs, isHeld } = gatherer.add(lines, nowMs);
-  if (lost > 0) waitUntil(count(lost, context));
+  if (unfit > 0) waitUntil(count("unfit", unfit, context));
   if (full.length > 0) waitUntil(send(full, isHeld, context));
   if (waitMs !== null) waitUntil(platform.sleep(waitMs).then(() => send(gatherer.take(), isHeld, context)));
 }
 
-function linesOf(items: readonly unknown[], takenInMs: number, config: IntakeConfig): { lines: Entry[]; lost: number } {
+function linesOf(
+  items: readonly unknown[],
+  takenInMs: number,
+  config: IntakeConfig,
+): { lines: Entry[]; unfit: number } {
   const { selfName, defaultScriptName, extraFields } = config;
   const context = { takenInMs, defaultScriptName, lenient: true, ...(extraFields && { extraFields }) };
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const lines: Entry[] = [];
-  let lost = 0;
+  let unfit = 0;
   let unreadable = 0;
   for (const item of items) {
     if (selfName !== null && (item as { scriptName?: unknown } | null)?.scriptName === selfName) continue;
     try {
       const record = toRecord(item, context, "", findings);
-      if (record === null) lost += 1;
+      if (record === null) unfit += 1;
       else lines.push(entryOf(recordLine(record), extrasOf(item, context, "", findings)));
     } catch {
       // The error is not logged: the event controls its text.
@@ -68,7 +73,7 @@ function linesOf(items: readonly unknown[], takenInMs: number, config: IntakeCon
     }
   }
   if (unreadable > 0) log.error("events could not be read", { events: unreadable });
-  return { lines, lost: lost + unreadable };
+  return { lines, unfit: unfit + unreadable };
 }
 
 /**
@@ -84,7 +89,8 @@ async function send(lines: readonly Entry[], isHeld: boolean, context: TailConte
   } catch (error) {
     log.error("events could not be sent", { error: errorText(error) });
   }
-  if (unsent > 0 || context.gatherer.uncounted > 0) await count(unsent, context);
+  const { lost, unfit } = context.gatherer.uncounted;
+  await Promise.all([unsent + lost > 0 && count("lost", unsent, context), unfit > 0 && count("unfit", 0, context)]);
 }
 
 /** @returns how many records are lost. */
@@ -102,13 +108,14 @@ async function sendLines(lines: readonly Entry[], isHeld: boolean, context: Tail
     ...{ takenInMs: nowMs, source, idOf: (n) => (n === 0 && part?.id) || idOf(n), keyed: false, shards },
     ...(seal && { seal }),
   });
+  gatherer.uncounted.unfit += tooLarge;
   try {
     await sendMessages(messages, { ...context, backoff, ...(seal && { seal }) }, DEADLINES);
     if (early?.mayWatch()) early.show(earlyParts(messages, packed, source));
-    return tooLarge;
+    return 0;
   } catch (error) {
     log.error("neither the queue nor the log took events", { error: errorText(reasonOf(error)) });
-    return tooLarge + recordsOf(error instanceof SendError ? error.unsent : messages);
+    return recordsOf(error instanceof SendError ? error.unsent : messages);
   }
 }
 
@@ -135,14 +142,14 @@ function pack(
  * Counts lost events, and those that are not counted yet. After a failure they are counted with
  * the next ones: twice, if only the answer was lost.
  */
-async function count(events: number, { countLost, gatherer }: TailContext): Promise<void> {
-  const all = events + gatherer.uncounted;
-  gatherer.uncounted = 0;
-  log.error("intake lost events", { events: all });
+async function count(why: Loss, events: number, { countLost, gatherer: { uncounted } }: TailContext): Promise<void> {
+  const all = events + uncounted[why];
+  uncounted[why] = 0;
+  log.error(why === "lost" ? "intake lost events" : "events are larger than a record may be, or none", { events: all });
   try {
-    await answered("the log", COUNT_MS, countLost(all));
+    await answered("the log", COUNT_MS, countLost(all, why));
   } catch (error) {
-    gatherer.uncounted += all;
+    uncounted[why] += all;
     log.error("the loss could not be counted", { events: all, error: errorText(error) });
   }
 }

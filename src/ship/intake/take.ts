@@ -11,6 +11,7 @@ import { type AcceptedEvents, type FoundEvents, findEvents, type Located, mapEve
 import { cutsOf, keyedIds, randomIds } from "./ids.ts";
 import type { KeyShards } from "./key-shards.ts";
 import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
+import { TOO_MANY_PLACES } from "./places.ts";
 import { REQUEST_DEADLINES, type Sending, sendMessages } from "./send.ts";
 import { type Early, earlyParts, KeptEntries } from "./viewers.ts";
 
@@ -32,7 +33,9 @@ export type Taken =
   /** Nothing was taken. */
   | { ok: false; status: 400 | 413; faults: Fault[] }
   /** Nothing was taken, and nothing was read: there is no room for it now. */
-  | { ok: false; status: 503; message: string };
+  | { ok: false; status: 503; message: string }
+  /** Nothing was taken: the sender names too much. */
+  | { ok: false; status: 429; message: string; retryAfterS: number };
 
 export interface TakeContext extends Sending, Pick<IntakeConfig, "defaultScriptName" | "extraFields" | "shards"> {
   /** Asked for a request with a key. */
@@ -43,6 +46,8 @@ export interface TakeContext extends Sending, Pick<IntakeConfig, "defaultScriptN
   source: Source;
   /** The way to live viewers; absent: the consumer alone. */
   early?: Early;
+  /** How many seconds the sender is to wait before it names these; absent, or null: none. */
+  waitS?: (places: ReadonlySet<string>) => Promise<number | null>;
 }
 
 /** How many dropped keys an answer names, and how many characters of each. */
@@ -65,7 +70,9 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   try {
     const packed = await readAndPack(request, context, share, keyShards?.shards ?? null);
     if (!packed.ok) return packed;
-    const { messages, kept, accepted, unknownKeys, oddTimes } = packed;
+    const { messages, kept, accepted, unknownKeys, oddTimes, places } = packed;
+    const retryAfterS = await context.waitS?.(places);
+    if (retryAfterS) return { ok: false, status: 429, message: TOO_MANY_PLACES, retryAfterS };
     share.set(messages.reduce((sum, { body }) => sum + body.length, kept?.bytes ?? 0));
     const fresh = await sendMessages(messages, context, REQUEST_DEADLINES, freeMessages);
     const parts = kept?.entries ? earlyParts(messages, kept.entries, context.source) : [];
@@ -141,6 +148,7 @@ type PackedEvents =
       /** Their records, for live viewers; null: these are not shown early. */
       kept: KeptEntries | null;
       accepted: number;
+      places: ReadonlySet<string>;
     })
   | Refused;
 

@@ -2,6 +2,7 @@ import { columns, type Sql } from "../../base/storage/sql.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import type { FunctionSlots } from "./function-health-hours.ts";
+import type { Crowding } from "./sent-places.ts";
 
 export type AccountCounts = {
   processed: number;
@@ -13,10 +14,15 @@ export type AccountCounts = {
   discarded: number;
 };
 
+/** `lost`: neither the queue nor the log took it; `unfit`: no record can hold it. */
+export type Loss = "lost" | "unfit";
+
 export interface AccountStatus {
   counts: AccountCounts;
   /** Events that intake could neither send nor store. */
   intakeLost: number;
+  /** Events that `tail()` got and no record can hold. */
+  intakeUnfit: number;
   /** Time of intake of the oldest message that comes again, in ms. */
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
@@ -34,6 +40,8 @@ export interface AccountStatus {
   load: ShardLoad | null;
   /** The last hour of the functions that failed in it. */
   failing: readonly FunctionSlots[];
+  /** Senders that name too much, in this hour or the one before. */
+  crowded: readonly { source: Source; what: Crowding }[];
   /** The latest; null: none, as far as is known. */
   restored: Restored | null;
   /** Sources whose times were in seconds; some of them may be over. */
@@ -75,7 +83,7 @@ export interface ShardLoad {
   bytes: number;
 }
 
-type StateRow = Pick<AccountStatus, "intakeLost" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
+type StateRow = Pick<AccountStatus, "intakeLost" | "intakeUnfit" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
   messages: number;
   restored: string | null;
   inSeconds: string;
@@ -83,17 +91,17 @@ type StateRow = Pick<AccountStatus, "intakeLost" | "queueBacklog" | "queueBytes"
 
 export function accountStatus(
   sql: Sql,
-  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
+  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "crowded" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
-  const { messages, restored, inSeconds, intakeLost, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
-    AccountCounts & StateRow
-  >`
+  const { messages, restored, inSeconds, intakeLost, intakeUnfit, queueBacklog, queueBytes, queueSeenMs, ...counts } =
+    sql.one<AccountCounts & StateRow>`
     SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages AS messages,
-      ${columns("intakeLost", "queueBacklog", "queueBytes", "queueSeenMs", "restored", "inSeconds")} FROM state`;
+      ${columns("intakeLost", "intakeUnfit", "queueBacklog", "queueBytes", "queueSeenMs", "restored", "inSeconds")}
+      FROM state`;
   const { oldestMs, stopsClaims, ...others } = parts;
   return {
-    ...{ counts, intakeLost, queueBacklog, queueBytes, queueSeenMs },
+    ...{ counts, intakeLost, intakeUnfit, queueBacklog, queueBytes, queueSeenMs },
     ...others,
     setAsideMessages: { messages, events: counts.set_aside, oldestMs, stopsClaims },
     storedBytes: sql.databaseSize,

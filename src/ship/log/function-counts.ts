@@ -1,3 +1,4 @@
+import { fairly, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { Health } from "./function-health.ts";
 
@@ -35,7 +36,7 @@ export const SOURCES_KEPT = 8;
 
 /**
  * Most names that are counted separately, and most UTF-16 code units of these together; and of
- * their sources, each counted with each function, {@link SOURCE_CHARS} if that is absent.
+ * their sources, each counted once, {@link SOURCE_CHARS} if that is absent.
  */
 export interface TallyBounds {
   names: number;
@@ -60,77 +61,79 @@ export const TALLY_BOUNDS: TallyBounds = { names: 2_000, chars: 128_000, sourceC
 
 /**
  * Adds up counts by function. Senders of events choose the names, so their number and length are
- * bounded: counts of a longer name, or of a new one beyond the bounds, are added to null. The sum
- * stays exact.
+ * bounded: counts of a longer name, or of one beyond the bounds, are added to null; which these
+ * are is decided {@link fairly}. The sum stays exact.
  */
 export class FunctionTally {
   readonly #bounds: TallyBounds;
-  readonly #counts = new Map<string, FunctionCount>();
-  #other: FunctionCount | null = null;
-  #chars = 0;
+  readonly #counts = new Map<string | null, FunctionCount>();
+  readonly #sources = new Set<Source>();
   #sourceChars = 0;
 
   constructor(bounds: TallyBounds = TALLY_BOUNDS) {
     this.#bounds = bounds;
   }
 
-  add({ scriptName, routed, notEnabled, notRouted, lastEventMs, sources }: FunctionCount): void {
-    const sum = this.#of(scriptName);
+  add({ scriptName: name, routed, notEnabled, notRouted, lastEventMs, sources }: FunctionCount): void {
+    const scriptName = name !== null && name.length > SCRIPT_NAME_MAX ? null : name;
+    const sum = this.#counts.get(scriptName) ?? none(scriptName);
+    this.#counts.set(scriptName, sum);
     sum.routed += routed;
     sum.notEnabled += notEnabled;
     sum.notRouted += notRouted;
     sum.lastEventMs = Math.max(sum.lastEventMs, lastEventMs);
-    if (sources !== undefined && sum.scriptName !== null) this.#seen(sum, sources);
+    if (sources !== undefined && scriptName === name) this.#seen(sum, sources);
   }
 
-  /** A new source beyond the bounds is left out, unless an older one gives it room. */
+  /** A new source beyond the bounds is left out. */
   #seen(sum: FunctionCount, sources: readonly SeenSource[]): void {
+    const known = sources.filter(({ source }) => this.#hasRoom(source));
     const before = sum.sources ?? [];
-    const chars = charsOf(before);
     // What is stored is in order.
-    const latest = before.length === 0 ? sources : latestOf([...before, ...sources]);
-    const room = (this.#bounds.sourceChars ?? SOURCE_CHARS) - this.#sourceChars + chars;
-    sum.sources = charsOf(latest) <= room ? latest : latestOf(sources.filter(isIn(before)).concat(before));
-    this.#sourceChars += charsOf(sum.sources) - chars;
+    if (known.length > 0) sum.sources = before.length === 0 ? known : latestOf([...before, ...known]);
   }
 
-  /** In the order of the names' first use; null, if any, last. */
-  counts(): FunctionCount[] {
-    return this.#other === null ? [...this.#counts.values()] : [...this.#counts.values(), this.#other];
+  #hasRoom(source: Source): boolean {
+    if (source === TRACED || this.#sources.has(source)) return true;
+    if (this.#sourceChars + source.length > (this.#bounds.sourceChars ?? SOURCE_CHARS)) return false;
+    this.#sources.add(source);
+    this.#sourceChars += source.length;
+    return true;
   }
 
-  #of(scriptName: string | null): FunctionCount {
-    const known = scriptName === null ? undefined : this.#counts.get(scriptName);
-    if (known !== undefined) return known;
-    if (scriptName === null || !this.#fits(scriptName)) {
-      this.#other ??= none(null);
-      return this.#other;
+  /**
+   * In the order of the names' first use; null, if any, last. @param before of two names, which one
+   * is rather kept; default: the first to be used.
+   */
+  counts(before?: (a: FunctionCount, b: FunctionCount) => number): FunctionCount[] {
+    const other = this.#counts.get(null);
+    const named = [...this.#counts.values()].filter((count) => count !== other);
+    const kept = new Set<FunctionCount>();
+    let { chars } = this.#bounds;
+    for (const count of fairly(before ? named.toSorted(before) : named, this.#bounds.names, namedBy)) {
+      chars -= count.scriptName?.length ?? 0;
+      if (chars < 0) break;
+      kept.add(count);
     }
-    const fresh = none(scriptName);
-    this.#counts.set(scriptName, fresh);
-    this.#chars += scriptName.length;
-    return fresh;
-  }
-
-  #fits(name: string): boolean {
-    const { names, chars } = this.#bounds;
-    return name.length <= SCRIPT_NAME_MAX && this.#counts.size < names && this.#chars + name.length <= chars;
+    if (kept.size === named.length) return other === undefined ? named : [...named, other];
+    const rest = new FunctionTally();
+    for (const count of [...(other ? [other] : []), ...named.filter((each) => !kept.has(each))])
+      rest.add({ ...count, scriptName: null });
+    return [...named.filter((each) => kept.has(each)), ...rest.#counts.values()];
   }
 }
 
-const UNBOUNDED: TallyBounds = {
-  names: Number.POSITIVE_INFINITY,
-  chars: Number.POSITIVE_INFINITY,
-  sourceChars: Number.POSITIVE_INFINITY,
-};
-
-/** Adds up counts. Beyond the bounds, the functions with the most events keep their names. */
+/** Adds up counts. Beyond the bounds, those with the most events rather keep their names. */
 export function joinCounts(counts: Iterable<FunctionCount>, bounds: TallyBounds): FunctionCount[] {
-  const all = new FunctionTally(UNBOUNDED);
+  const all = new FunctionTally(bounds);
   for (const count of counts) all.add(count);
-  const bounded = new FunctionTally(bounds);
-  for (const count of all.counts().sort((a, b) => eventsOf(b) - eventsOf(a))) bounded.add(count);
-  return bounded.counts();
+  return all.counts((a, b) => eventsOf(b) - eventsOf(a));
+}
+
+/** Who names a function: the platform if it does; ""; it is unknown. */
+export function namedBy({ sources = [] }: Pick<FunctionCount, "sources">): Source {
+  const named = sources.map(({ source }) => source);
+  return named.includes(TRACED) ? TRACED : (named.sort()[0] ?? "");
 }
 
 /** Counts as JSON for a row: one array for each function, as keys would double its size. */
@@ -185,18 +188,9 @@ function latestOf(seen: readonly SeenSource[]): SeenSource[] {
   for (const { source, lastMs } of seen) last.set(source, Math.max(lastMs, last.get(source) ?? 0));
   return [...last]
     .map(([source, lastMs]) => ({ source, lastMs }))
-    .sort((a, b) => b.lastMs - a.lastMs)
-    .slice(0, SOURCES_KEPT);
-}
-
-function isIn(seen: readonly SeenSource[]): (each: SeenSource) => boolean {
-  return ({ source }) => seen.some((other) => other.source === source);
-}
-
-function charsOf(seen: readonly SeenSource[]): number {
-  let sum = 0;
-  for (const { source } of seen) sum += source.length;
-  return sum;
+    .sort((a, b) => Number(b.source === TRACED) - Number(a.source === TRACED) || b.lastMs - a.lastMs)
+    .slice(0, SOURCES_KEPT)
+    .sort((a, b) => b.lastMs - a.lastMs);
 }
 
 /**

@@ -1,5 +1,7 @@
 import { utf8Length } from "../../base/bytes.ts";
 import { clause, Tables } from "../../base/storage/sql.ts";
+import { fairly, TRACED } from "../../formats/record/shares.ts";
+import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH } from "./function-health.ts";
@@ -9,7 +11,10 @@ const HOUR_MS = 3_600_000;
 /** How many hours of health are kept, the one that is not over included: 30 days. */
 export const FUNCTION_HEALTH_HOURS = 720;
 
-/** Functions of an hour that are kept in detail: the busiest. The others are summed. */
+/**
+ * Functions of an hour that are kept in detail, dealt {@link fairly}: those that fail, then the
+ * busiest. The others are summed.
+ */
 export const DETAILED_MAX = 200;
 
 /** Functions of an hour that are gathered before the busiest are known. */
@@ -30,6 +35,8 @@ export const SLOTS_KEPT = 12;
 
 /** How the invocations of a function went in one hour. */
 export interface HourHealth {
+  /** Who sent the events; "": it is unknown. */
+  source: Source;
   /** Since the epoch, by time of intake. */
   hour: number;
   health: Health;
@@ -49,22 +56,26 @@ export interface Slot {
 
 export interface FunctionSlots {
   scriptName: string;
+  /** Who sent the events; "": it is unknown. */
+  source: Source;
   /** In no order. */
   slots: readonly Slot[];
 }
+
+/** The slots of a function, by {@link keyOf}. */
+type KeySlots = [key: string, slots: Slot[]];
 
 /** What is gathered between two writes of rows. */
 interface Gathered {
   /** All before this hour have become rows. */
   from: number;
-  /** null: the functions that are summed. */
-  each: { hour: number; scriptName: string | null; health: Health }[];
-  slots: FunctionSlots[];
+  each: { hour: number; key: string; health: Health }[];
+  slots: KeySlots[];
 }
 
 /** The same as it is stored: keys would double the size of the slots. */
 type Stored = Omit<Gathered, "slots"> & {
-  slots: [scriptName: string, slots: [slot: number, events: number, failed: number, firstFailedMs: number][]][];
+  slots: [key: string, slots: [slot: number, events: number, failed: number, firstFailedMs: number][]][];
 };
 
 /**
@@ -84,20 +95,20 @@ export class HealthHours extends Tables {
       this.#toRows(gathered, ({ hour }) => hour < due);
       gathered.from = due;
     }
-    const hours = new Map<number, Map<string | null, Health>>();
+    const hours = new Map<number, Map<string, Health>>();
     const slots = new SlotTally(gathered.slots, nowMs);
-    for (const { hour, scriptName, health } of gathered.each) add(hours, hour, scriptName, health);
-    for (const { takenInMs, functions } of messages) {
+    for (const { hour, key, health } of gathered.each) add(hours, hour, key, health);
+    for (const { takenInMs, source = "", functions } of messages) {
       const hour = hourOf(Math.min(takenInMs, nowMs));
       for (const { scriptName: name, health } of functions) {
-        const scriptName = (name?.length ?? 0) > SCRIPT_NAME_MAX ? null : name;
+        const key = name === null || name.length > SCRIPT_NAME_MAX ? SUMMED : keyOf(name, source);
         if (health === undefined || hour < firstHour(nowMs)) continue;
-        add(hours, hour, scriptName, health);
-        if (scriptName !== null) slots.add(scriptName, health, Math.min(takenInMs, nowMs));
+        add(hours, hour, key, health);
+        if (key !== SUMMED) slots.add(key, health, Math.min(takenInMs, nowMs));
       }
     }
     gathered.each = [...hours].flatMap(([hour, functions]) =>
-      busiest(functions, GATHERED_MAX).map(([scriptName, health]) => ({ hour, scriptName, health })),
+      this.#detailed(hour, functions).map(([key, health]) => ({ hour, key, health })),
     );
     gathered.slots = slots.kept();
     const text = textOf(gathered);
@@ -114,37 +125,34 @@ export class HealthHours extends Tables {
     const from = Math.max(since, firstHour(nowMs));
     const to = Math.min(until, hourOf(nowMs) + 1);
     if (from >= to) return [];
-    const key = JSON.stringify(scriptName);
-    const rows = this.sql.all<{ hour: number; function: string; health: string }>`
-      SELECT hour, function, health FROM function_health
-      WHERE hour IN (${hours(from, to)}) AND function IN (${key}, ${SUMMED})`;
-    const { each } = this.#gathered();
-    const asked = each.filter(({ hour }) => hour >= from && hour < to);
-    const summed = new Set([
-      ...rows.filter((row) => row.function === SUMMED).map(({ hour }) => hour),
-      ...asked.filter((one) => one.scriptName === null).map(({ hour }) => hour),
-    ]);
-    return [
-      ...rows
-        .filter((row) => row.function === key)
-        .map(({ hour, health }) => ({ hour, health: JSON.parse(health) as Health })),
-      ...asked.filter((one) => one.scriptName === scriptName),
-    ].map(({ hour, health }) => ({ hour, health, isPartial: summed.has(hour) }));
+    const asked = hours(from, to);
+    const rows = this.sql.all<{ hour: number; key: string; health: string }>`
+      SELECT hour, function AS key, health FROM function_health WHERE hour IN (${asked}) AND ${named(scriptName)}
+      UNION ALL SELECT hour, function, '' FROM function_health WHERE hour IN (${asked}) AND function = ${SUMMED}`;
+    const all = [
+      ...rows.map(({ health, ...row }) => ({ ...row, health: health === "" ? NO_HEALTH : JSON.parse(health) })),
+      ...this.#gathered().each.filter(({ hour }) => hour >= from && hour < to),
+    ];
+    const summed = new Set(all.filter(({ key }) => key === SUMMED).map(({ hour }) => hour));
+    return all
+      .filter(({ key }) => key !== SUMMED && ofKey(key).scriptName === scriptName)
+      .map(({ hour, key, health }) => ({ hour, source: ofKey(key).source, health, isPartial: summed.has(hour) }));
   }
 
   /** The last hour of the functions that failed in it. */
   failing(nowMs: number): FunctionSlots[] {
     const slots = new SlotTally(this.#gathered().slots, nowMs).kept();
-    return slots.filter((each) => each.slots.some(({ failed }) => failed > 0));
+    const failing = slots.filter(([, own]) => own.some(({ failed }) => failed > 0));
+    return failing.map(([key, own]) => ({ ...ofKey(key), slots: own }));
   }
 
   /** Forgets a function. */
   forget(scriptName: string, nowMs: number): void {
     const all = hours(firstHour(nowMs), hourOf(nowMs) + 1);
-    this.sql.run`DELETE FROM function_health WHERE hour IN (${all}) AND function = ${JSON.stringify(scriptName)}`;
+    this.sql.run`DELETE FROM function_health WHERE hour IN (${all}) AND ${named(scriptName)}`;
     const gathered = this.#gathered();
-    gathered.each = gathered.each.filter((one) => one.scriptName !== scriptName);
-    gathered.slots = gathered.slots.filter((one) => one.scriptName !== scriptName);
+    gathered.each = gathered.each.filter(({ key }) => key === SUMMED || ofKey(key).scriptName !== scriptName);
+    gathered.slots = gathered.slots.filter(([key]) => ofKey(key).scriptName !== scriptName);
     this.sql.run`UPDATE state SET health = ${textOf(gathered)} WHERE id = 1`;
   }
 
@@ -160,11 +168,31 @@ export class HealthHours extends Tables {
     return {
       from,
       each,
-      slots: slots.map(([scriptName, own]) => ({
-        scriptName,
-        slots: own.map(([slot, events, failed, firstFailedMs]) => ({ slot, events, failed, firstFailedMs })),
-      })),
+      slots: slots.map(([key, own]) => [
+        key,
+        own.map(([slot, events, failed, firstFailedMs]) => ({ slot, events, failed, firstFailedMs })),
+      ]),
     };
+  }
+
+  /** All of them; or, of too many, some and the sum of the others. */
+  #detailed(hour: number, functions: ReadonlyMap<string, Health>): [string, Health][] {
+    const named = [...functions].filter(([key]) => key !== SUMMED);
+    if (named.length <= GATHERED_MAX) return [...functions];
+    const kept = this.#dealt(
+      hour,
+      named.sort(([, a], [, b]) => byWorth(a, b)).map(([key]) => key),
+    );
+    const others = [...functions].filter(([key]) => !kept.has(key)).map(([, health]) => ({ ...health, errors: [] }));
+    return [...named.filter(([key]) => kept.has(key)), [SUMMED, others.reduce(addedHealth, NO_HEALTH)]];
+  }
+
+  /** Those that are kept, and a note of whose are not. @param keys the best first. */
+  #dealt(hour: number, keys: readonly string[]): ReadonlySet<string> {
+    const kept = new Set(fairly(keys, DETAILED_MAX, (key) => ofKey(key).source));
+    for (const source of new Set(keys.filter((key) => !kept.has(key)).map((key) => ofKey(key).source)))
+      this.sql.run`INSERT OR IGNORE INTO sent (hour, source, place) VALUES (${hour}, ${source}, 'summed')`;
+    return kept;
   }
 
   /** Moves what is gathered of some hours into their rows; see {@link DETAILED_MAX}. */
@@ -173,15 +201,22 @@ export class HealthHours extends Tables {
       const rows = this.sql.all<{ function: string; health: string }>`
         SELECT function, health FROM function_health WHERE hour = ${hour}`;
       const before = new Map(rows.map((row) => [row.function, row.health]));
-      let room = DETAILED_MAX - rows.filter((row) => row.function !== SUMMED).length;
+      const own = of.sort((a, b) => byWorth(a.health, b.health)).map(({ key }) => key);
+      const kept = this.#dealt(
+        hour,
+        [...new Set([...before.keys(), ...own])].filter((key) => key !== SUMMED),
+      );
+      const gone = [...before].filter(([key]) => key !== SUMMED && !kept.has(key));
+      for (const [key] of gone) this.sql.run`DELETE FROM function_health WHERE hour = ${hour} AND function = ${key}`;
       const changed = new Map<string, Health>();
-      for (const { scriptName, health } of of.sort((a, b) => invocations(b.health) - invocations(a.health))) {
-        const own = JSON.stringify(scriptName);
-        const isKept = scriptName !== null && (before.has(own) || room-- > 0);
-        const key = isKept ? own : SUMMED;
-        const stored = before.get(key);
-        const sum = changed.get(key) ?? (stored === undefined ? NO_HEALTH : (JSON.parse(stored) as Health));
-        changed.set(key, addedHealth(sum, isKept ? health : { ...health, errors: [] }));
+      for (const { key, health } of [
+        ...of,
+        ...gone.map(([key, text]) => ({ key, health: JSON.parse(text) as Health })),
+      ]) {
+        const place = kept.has(key) ? key : SUMMED;
+        const stored = before.get(place);
+        const sum = changed.get(place) ?? (stored === undefined ? NO_HEALTH : (JSON.parse(stored) as Health));
+        changed.set(place, addedHealth(sum, place === SUMMED ? { ...health, errors: [] } : health));
       }
       for (const [key, health] of changed) {
         const row = { hour, function: key, health: JSON.stringify(health) };
@@ -195,42 +230,64 @@ export class HealthHours extends Tables {
 function textOf({ slots, ...rest }: Gathered): string {
   const stored: Stored = {
     ...rest,
-    slots: slots.map(({ scriptName, slots: own }) => [
-      scriptName,
+    slots: slots.map(([key, own]) => [
+      key,
       own.map(({ slot, events, failed, firstFailedMs }) => [slot, events, failed, firstFailedMs]),
     ]),
   };
   return JSON.stringify(stored);
 }
 
-/** The key of the functions that are summed; that of a function is the JSON of its name. */
+/** The key of the functions that are summed. */
 const SUMMED = "null";
+
+/**
+ * The key of a function: the JSON of its name, and where it is not the platform that names it, a
+ * blank and the source. So a sender that uses the name of another's function changes nothing of it.
+ */
+function keyOf(scriptName: string, source: Source): string {
+  return JSON.stringify(scriptName) + (source === TRACED ? "" : ` ${source}`);
+}
+
+function ofKey(key: string): Pick<FunctionSlots, "scriptName" | "source"> {
+  const [name = '""'] = /^"(?:[^"\\]|\\.)*"/.exec(key) ?? [];
+  return { scriptName: JSON.parse(name) as string, source: name === key ? TRACED : key.slice(name.length + 1) };
+}
+
+/** The rows of a function, by all that name it. */
+const named = (scriptName: string) =>
+  clause`function >= ${JSON.stringify(scriptName)} AND function < ${`${JSON.stringify(scriptName)}!`}`;
+
+/** What fails goes first, then what is busy. */
+function byWorth(a: Health, b: Health): number {
+  return Number(b.failed > 0) - Number(a.failed > 0) || invocations(b) - invocations(a);
+}
 
 /** All hours from one up to but not including another: the key begins with the hour. */
 const hours = (from: number, to: number) => clause`
   WITH RECURSIVE asked (hour) AS (SELECT ${from} UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ${to})
   SELECT hour FROM asked`;
 
-/** The last hour by function. Of too many, those with the most events stay. */
+/** The last hour by function. Of too many, those stay that fail, then the busiest. */
 class SlotTally {
   readonly #first: number;
   readonly #each: Map<string, Map<number, Slot>>;
 
-  constructor(before: readonly FunctionSlots[], nowMs: number) {
+  constructor(before: readonly KeySlots[], nowMs: number) {
     this.#first = slotOf(nowMs) - SLOTS_KEPT + 1;
     this.#each = new Map(
-      before.map(({ scriptName, slots }) => [
-        scriptName,
+      before.map(([key, slots]) => [
+        key,
         new Map(slots.filter(({ slot }) => slot >= this.#first).map((each) => [each.slot, each])),
       ]),
     );
   }
 
-  add(scriptName: string, health: Health, takenInMs: number): void {
+  add(key: string, health: Health, takenInMs: number): void {
     const slot = slotOf(takenInMs);
     if (slot < this.#first) return;
-    const slots = this.#each.get(scriptName) ?? new Map<number, Slot>();
-    this.#each.set(scriptName, slots);
+    const slots = this.#each.get(key) ?? new Map<number, Slot>();
+    this.#each.set(key, slots);
     const first = Math.min(...health.errors.map(({ firstMs }) => firstMs), takenInMs);
     // The sender says when its events were.
     const failedMs = health.failed === 0 ? 0 : Math.max(first, slot * SLOT_MS);
@@ -240,13 +297,15 @@ class SlotTally {
     );
   }
 
-  kept(): FunctionSlots[] {
+  kept(): KeySlots[] {
     const kept = [...this.#each]
       .filter(([, slots]) => slots.size > 0)
-      .map(([scriptName, slots]) => ({ scriptName, slots: [...slots.values()] }));
+      .map(([key, slots]): KeySlots => [key, [...slots.values()]]);
     if (kept.length <= GATHERED_MAX) return kept;
-    const events = ({ slots }: FunctionSlots): number => slots.reduce((sum, each) => sum + each.events, 0);
-    return kept.sort((a, b) => events(b) - events(a)).slice(0, DETAILED_MAX);
+    const isFailing = ([, slots]: KeySlots): number => Number(slots.some(({ failed }) => failed > 0));
+    const events = ([, slots]: KeySlots): number => slots.reduce((sum, each) => sum + each.events, 0);
+    const best = kept.sort((a, b) => isFailing(b) - isFailing(a) || events(b) - events(a));
+    return fairly(best, DETAILED_MAX, ([key]) => ofKey(key).source);
   }
 }
 
@@ -263,31 +322,17 @@ function addedSlot(a: Slot | undefined, b: Slot): Slot {
 
 /** The answers of all shards as one. */
 export function joinedSlots(all: readonly FunctionSlots[]): FunctionSlots[] {
-  return [...Map.groupBy(all, ({ scriptName }) => scriptName)].map(([scriptName, parts]) => {
+  return [...Map.groupBy(all, ({ scriptName, source }) => keyOf(scriptName, source))].map(([key, parts]) => {
     const sum = new Map<number, Slot>();
     for (const { slots } of parts) for (const each of slots) sum.set(each.slot, addedSlot(sum.get(each.slot), each));
-    return { scriptName, slots: [...sum.values()] };
+    return { ...ofKey(key), slots: [...sum.values()] };
   });
 }
 
-function add(
-  hours: Map<number, Map<string | null, Health>>,
-  hour: number,
-  scriptName: string | null,
-  health: Health,
-): void {
-  const functions = hours.get(hour) ?? new Map<string | null, Health>();
+function add(hours: Map<number, Map<string, Health>>, hour: number, key: string, health: Health): void {
+  const functions = hours.get(hour) ?? new Map<string, Health>();
   hours.set(hour, functions);
-  functions.set(scriptName, addedHealth(functions.get(scriptName) ?? NO_HEALTH, health));
-}
-
-/** All of them; or, of more than `max`, the busiest {@link DETAILED_MAX}, and null for the rest. */
-function busiest(functions: ReadonlyMap<string | null, Health>, max: number): [string | null, Health][] {
-  const named = [...functions].filter(([name]) => name !== null);
-  if (named.length <= max) return [...functions];
-  named.sort(([, a], [, b]) => invocations(b) - invocations(a));
-  const others = named.slice(DETAILED_MAX).map(([, health]) => ({ ...health, errors: [] }));
-  return [...named.slice(0, DETAILED_MAX), [null, others.reduce(addedHealth, functions.get(null) ?? NO_HEALTH)]];
+  functions.set(key, addedHealth(functions.get(key) ?? NO_HEALTH, health));
 }
 
 function slotOf(timeMs: number): number {

@@ -104,8 +104,10 @@ export class FunctionHours extends Tables {
       SELECT hour FROM function_hour WHERE instr(counts, ${nameInText(scriptName)}) > 0`;
     for (const { hour } of holding) {
       const tally = new FunctionTally();
-      for (const count of this.#hour(hour))
-        tally.add(count.scriptName === scriptName ? { ...count, scriptName: null } : count);
+      for (const { sources, ...count } of this.#hour(hour))
+        tally.add(
+          count.scriptName === scriptName ? { ...count, scriptName: null } : { ...count, ...(sources && { sources }) },
+        );
       this.#write(hour, tally.counts());
     }
   }

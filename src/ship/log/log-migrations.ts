@@ -17,6 +17,7 @@ export const TRACE_LOG_STEPS = [
         set_aside        INTEGER NOT NULL DEFAULT 0,
         discarded        INTEGER NOT NULL DEFAULT 0, -- that were on hold
         intake_lost      INTEGER NOT NULL DEFAULT 0,
+        intake_unfit     INTEGER NOT NULL DEFAULT 0, -- that no record can hold
         last_block       INTEGER NOT NULL DEFAULT 0, -- position of the newest block there ever was
         readers          TEXT NOT NULL DEFAULT '{}', -- JSON: of each job how far it has read, see readers.ts
         newest_taken_ms  INTEGER NOT NULL DEFAULT 0, -- time of intake of the newest part
@@ -94,6 +95,12 @@ export const TRACE_LOG_STEPS = [
         function TEXT NOT NULL,                      -- JSON of its name; null: those that are summed
         health   TEXT NOT NULL,                      -- JSON of Health, see health.ts
         PRIMARY KEY (hour, function)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE sent (                            -- what senders of events name, see sent-places.ts
+        hour   INTEGER NOT NULL,                     -- since the epoch
+        source TEXT NOT NULL,
+        place  TEXT NOT NULL,                        -- or refused, summed: it names too much
+        PRIMARY KEY (hour, source, place)
       ) STRICT, WITHOUT ROWID;
       INSERT INTO state (id) VALUES (1);
       INSERT INTO opt_outs (id, functions) VALUES (1, '[]');`,

@@ -19,6 +19,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     setAsideMessages: { ...added(a.setAsideMessages, b.setAsideMessages), stopsClaims },
     storedBytes: Math.max(a.storedBytes, b.storedBytes),
     load: a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load),
+    crowded: [...a.crowded, ...b.crowded],
     failing: joinedSlots([...a.failing, ...b.failing]),
     inSeconds: [...a.inSeconds, ...b.inSeconds],
     keptSinceMs: laterOf(a.keptSinceMs, b.keptSinceMs),

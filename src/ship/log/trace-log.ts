@@ -11,11 +11,12 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
-import { Sql } from "../../base/storage/sql.ts";
+import { Sql, verbatim } from "../../base/storage/sql.ts";
 import { readKeepMs } from "../../config.ts";
+import type { Source } from "../../formats/record/source.ts";
 import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
-import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./account-status.ts";
+import { type AccountStatus, accountStatus, type Loss, type Restored, type ShardLoad } from "./account-status.ts";
 import {
   APPEND_FORMAT,
   type Append,
@@ -52,6 +53,7 @@ import {
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
+import { SentPlaces } from "./sent-places.ts";
 import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answers.ts";
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
@@ -100,6 +102,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #health: HealthHours;
+  readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
   readonly #hold: OnHold;
@@ -129,6 +132,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
     this.#health = new HealthHours(sql);
+    this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
     this.#hold = new OnHold(sql);
@@ -688,8 +692,14 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   /** Counts events that intake lost. */
-  countLost(events: number): void {
-    this.#sql.run`UPDATE state SET intake_lost = intake_lost + ${events} WHERE id = 1`;
+  countLost(events: number, why: Loss): void {
+    const column = verbatim(`intake_${why}`);
+    this.#sql.run`UPDATE state SET ${column} = ${column} + ${events} WHERE id = 1`;
+  }
+
+  /** As {@link SentPlaces.admit}; the first shard alone is asked. */
+  admit(source: Source, places: readonly string[]): boolean {
+    return this.#transaction(() => this.#sent.admit(source, places, platform.now()));
   }
 
   /** Events by function, over the last thirty days. */
@@ -752,6 +762,7 @@ export class TraceLog extends DurableObject<Env> {
       this.#redeliveries.sweep(idsMs);
       this.#functions.sweep(now);
       this.#health.sweep(now);
+      this.#sent.sweep(now);
       this.#sql.run`UPDATE state SET swept_ms = ${now}, forgotten_ms = max(forgotten_ms, ${forgotten}) WHERE id = 1`;
     });
   }
@@ -769,6 +780,7 @@ export class TraceLog extends DurableObject<Env> {
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),
+      crowded: this.#sent.crowded(platform.now()),
       keptSinceMs: this.#keptSinceMs(),
     });
   }

@@ -1,4 +1,5 @@
 import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX, AUDIT_REFUSED_MAX } from "../../base/limits.ts";
+import { log } from "../../base/logger.ts";
 import { Tables } from "../../base/storage/sql.ts";
 
 /** One change made over the API. */
@@ -39,9 +40,9 @@ type Row = {
 };
 
 /**
- * The table of changes. No caller can flush out what others did: repeats are one entry, one caller
- * has so many entries of one kind, and where there are too many in all, the kind with the most
- * entries loses its oldest. Changes of access are counted apart from all others.
+ * The table of changes. No caller can flush out what it or others did: repeats are one entry, one
+ * caller has so many entries of one kind, and where there are too many, those that are most alike
+ * lose the oldest, which is logged. Changes of access are counted apart from all others.
  */
 export class AuditBook extends Tables {
   /** Notes a change, and deletes notes that are too old or too many. */
@@ -86,16 +87,25 @@ export class AuditBook extends Tables {
   #deleteMore(added: number, isRefusal: boolean): void {
     const { of_access, actor, action } = this.sql.one<{ of_access: number; actor: string; action: string }>`
       SELECT of_access, actor, action FROM audit WHERE number = ${added}`;
-    this.sql.run`
-      DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ${of_access}
-        AND actor = ${actor} AND action = ${action}
-      ORDER BY number DESC LIMIT -1 OFFSET ${isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX})`;
-    if (isRefusal) return;
-    const n = this.sql.only<number>`SELECT count(*) FROM audit WHERE of_access = ${of_access}`;
-    if (n <= AUDIT_MAX) return;
-    this.sql.run`
-      DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ${of_access}
-      GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)`;
+    const ofOne = this.sql.only<number>`
+      SELECT count(*) FROM audit WHERE of_access = ${of_access} AND actor = ${actor} AND action = ${action}`;
+    if (ofOne > (isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX)) this.#deleteOne(of_access, actor, action);
+    const all = this.sql.only<number>`SELECT count(*) FROM audit WHERE of_access = ${of_access}`;
+    if (isRefusal || all <= AUDIT_MAX) return;
+    const most = this.sql.one<{ actor: string; action: string }>`
+      SELECT actor, action FROM audit WHERE of_access = ${of_access}
+      GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1`;
+    this.#deleteOne(of_access, most.actor, most.action);
+  }
+
+  /** The oldest of those that are most alike: of one resource, and of the same fields. */
+  #deleteOne(ofAccess: number, actor: string, action: string): void {
+    const { at_ms, entry } = this.sql.one<Row>`
+      DELETE FROM audit WHERE number = (SELECT min(number) FROM audit
+        WHERE of_access = ${ofAccess} AND actor = ${actor} AND action = ${action}
+        GROUP BY resource, (SELECT group_concat(key) FROM json_each(entry, '$.body'))
+        ORDER BY count(*) DESC, min(number) LIMIT 1) RETURNING *`;
+    log.warn("an entry of the audit made room", { at: new Date(at_ms).toISOString(), entry });
   }
 }
 

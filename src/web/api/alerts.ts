@@ -37,7 +37,9 @@ export const alertRoutes: Resources = {
     PUT: { permission: "logs:edit", action: "alert.update", doc: UPDATE_ALERT, handle: updateAlert },
     DELETE: { permission: "logs:edit", action: "alert.delete", doc: DELETE_ALERT, handle: deleteAlert },
   },
-  "/alerts/:alert_id/test": { POST: { permission: "logs:edit", action: null, doc: TEST_ALERT, handle: testAlert } },
+  "/alerts/:alert_id/test": {
+    POST: { permission: "logs:edit", action: "alert.test", doc: TEST_ALERT, handle: testAlert },
+  },
   "/incidents/:incident_id/mute": {
     PUT: { permission: "logs:edit", action: "incident.mute", doc: MUTE_INCIDENT, handle: muteIncident },
     DELETE: { permission: "logs:edit", action: "incident.unmute", doc: UNMUTE_INCIDENT, handle: unmuteIncident },

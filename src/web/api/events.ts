@@ -10,6 +10,7 @@ import { bodyRoom, readBody } from "../../ship/intake/body.ts";
 import { appendCall } from "../../ship/intake/direct.ts";
 import type { AcceptedEvents } from "../../ship/intake/events.ts";
 import { isolateKeyShards } from "../../ship/intake/key-shards.ts";
+import { isolatePlaces } from "../../ship/intake/places.ts";
 import { SendError } from "../../ship/intake/send.ts";
 import { takeEvents } from "../../ship/intake/take.ts";
 import { earlyCall, type Viewers } from "../../ship/intake/viewers.ts";
@@ -29,6 +30,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, vie
   const ndjson = isNdjson(request);
   const read = async () => bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES, EVENTS_PACE));
   const room = bodyRoom(request, EVENTS_BODY_MAX_BYTES);
+  const source = httpSource(c.get("caller").name);
   const to = {
     queue: c.env.EVENTS,
     append: appendCall(c.env),
@@ -36,11 +38,14 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, vie
     memory,
     ...readIntakeConfig(c.env),
     keyShards: () => isolateKeyShards.of(c.env),
-    source: httpSource(c.get("caller").name),
+    source,
+    waitS: (places: ReadonlySet<string>) => isolatePlaces.waitS(source, places, c.env, platform),
     early: viewers.by({ call: earlyCall(c.env), waitUntil, platform }),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);
+  if (!taken.ok && taken.status === 429)
+    throw oneError(429, CODE.tooMany, taken.message, { "Retry-After": `${taken.retryAfterS}` });
   if (!taken.ok) throw faultsError(taken.status, BODY_CODE[taken.status], taken.faults);
   return success(c, { accepted: taken.accepted }, { status: 202, messages: notesOf(taken) });
 }

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
+import { fairly } from "../../formats/record/shares.ts";
 import {
   addedErrors,
   addedHealth,
@@ -48,13 +49,17 @@ function presentHealth(script: string, found: readonly HourHealth[], since: numb
     };
   });
   const all = found.reduce((sum, { health }) => addedHealth(sum, { ...health, errors: [] }), NO_HEALTH);
-  const errors = addedErrors(found.flatMap(({ health }) => health.errors)).slice(0, ERRORS_SHOWN);
+  const bySource = Map.groupBy(found, ({ source }) => source);
+  const errors = [...bySource].flatMap(([source, own]) =>
+    addedErrors(own.flatMap(({ health }) => health.errors)).map((error) => ({ source, error })),
+  );
+  const shown = fairly(errors, ERRORS_SHOWN, ({ source }) => source).map(({ error }) => error);
   return {
     since: isoTime(hourStartMs(since)),
     until: isoTime(hourStartMs(until)),
     total: presentSum(all),
     hours,
-    errors: errors.map((error) => presentError(script, error)),
+    errors: addedErrors(shown).map((error) => presentError(script, error)),
   };
 }
 

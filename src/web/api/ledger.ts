@@ -31,6 +31,7 @@ async function readLedger(c: AppContext): Promise<Response> {
     ...status.counts,
     queue: { backlog_messages: status.queueBacklog, seen_at: isoTime(status.queueSeenMs) },
     intake_lost: status.intakeLost,
+    intake_unfit: status.intakeUnfit,
     kept_since: isoTime(status.keptSinceMs ?? null),
     draining: draining.filter(({ pending }) => pending !== 0),
   });

@@ -13,7 +13,7 @@ import type { AppContext, Resources } from "./route.ts";
 export const LOOK_PATIENCE = { ms: 25_000 };
 
 /** Incidents of one answer: all open ones fit, and some past ones. */
-const SHOWN_MAX = 200;
+const SHOWN_MAX = 400;
 
 export const statusRoutes: Resources = {
   "/status": { GET: { permission: "logs:read", doc: READ_STATUS, handle: readStatus } },
@@ -80,6 +80,7 @@ function presentFinding({ kind, severity, affected, summary, advice, ...of }: Om
     subject: of.subject,
     ...(of.rerun !== undefined && { rerun: of.rerun }),
     ...(of.receiver !== undefined && { receiver: of.receiver }),
+    ...(of.sender !== undefined && { sender: of.sender }),
     affected,
     summary,
     advice,

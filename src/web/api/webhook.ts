@@ -18,7 +18,9 @@ export const webhookRoutes: Resources = {
     PUT: { permission: "logs:edit", action: "webhook.update", doc: PUT_WEBHOOK, handle: putWebhook },
     DELETE: { permission: "logs:edit", action: "webhook.delete", doc: DELETE_WEBHOOK, handle: deleteWebhook },
   },
-  "/webhook/test": { POST: { permission: "logs:edit", action: null, doc: TEST_WEBHOOK, handle: testWebhook } },
+  "/webhook/test": {
+    POST: { permission: "logs:edit", action: "webhook.test", doc: TEST_WEBHOOK, handle: testWebhook },
+  },
 };
 
 async function readWebhook(c: AppContext): Promise<Response> {

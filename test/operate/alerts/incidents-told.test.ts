@@ -375,3 +375,42 @@ it("incidents are listed, those that go on first, and those that are over forgot
   await theWatch().check();
   expect(await left()).toBe(0);
 });
+
+describe("what opens together, or becomes worse", () => {
+  const failing = (name: string) =>
+    finding({
+      kind: "function_failing",
+      severity: "warning",
+      subject: { type: "function", name },
+      summary: `${name} fails.`,
+    });
+  const summaries = (): string[] => post.calls.map(({ body }) => `${body.type.slice(9)}: ${body.data.summary}`);
+
+  it("is one call for functions with the same problem, and each for a few", async () => {
+    await putWebhook();
+    const few = ["a", "b", "c"].map(failing);
+    for (const minute of [0, 1]) await checkAt(minute, few);
+    expect(summaries().toSorted()).toEqual(["opened: a fails.", "opened: b fails.", "opened: c fails."]);
+    const many = Array.from({ length: 20 }, (_, n) => failing(`f${String(n).padStart(2, "0")}`));
+    for (const minute of [5, 6]) await checkAt(minute, [...few, ...many]);
+    expect(summaries()).toHaveLength(4);
+    expect(summaries()[3]).toMatch(/^opened: f\d\d fails\. The same applies to ("f\d\d", ){9}"f\d\d" and 9 more\.$/);
+    // Told with another's: their end is not told.
+    for (const minute of [10, 20, 30]) await checkAt(minute, few);
+    expect(summaries().slice(4)).toHaveLength(1);
+    expect(summaries()[4]).toMatch(/^over: f\d\d fails\.$/);
+  });
+
+  it("an error that was told as a warning is told once more, under an id of its own", async () => {
+    await putWebhook();
+    for (const minute of [0, 1]) await checkAt(minute, [of(1, { severity: "warning" })]);
+    for (const minute of [5, 10]) await checkAt(minute, [of(1)]);
+    for (const minute of [15, 20]) await checkAt(minute, [of(1, { severity: "warning" })]);
+    await checkAt(25, [of(1)]);
+    const incident = post.calls[0]?.body.data.incident;
+    expect(post.calls.map(({ id, body }) => [id, body.data.severity])).toEqual([
+      [`${incident}_opened`, "warning"],
+      [`${incident}_opened_worse`, "error"],
+    ]);
+  });
+});

@@ -4,7 +4,7 @@
  */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { advance, CONFIRM_MS, INCIDENTS_MAX, SETTLE_MS, type Tracked } from "../../../src/operate/alerts/incidents.ts";
+import { advance, CONFIRM_MS, ROOM, SETTLE_MS, type Tracked } from "../../../src/operate/alerts/incidents.ts";
 import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { finding } from "../status/findings.ts";
@@ -92,7 +92,7 @@ it("never are more followed than there is room for, and one that counts the rest
           tracked = advance(tracked, { atMs: now, findings, isUnknown: () => false }, () =>
             crypto.randomUUID(),
           ).tracked;
-          expect(tracked.length).toBeLessThanOrEqual(INCIDENTS_MAX + 1);
+          expect(tracked.length).toBeLessThanOrEqual(2 * ROOM.errors + 1);
         }
       },
     ),

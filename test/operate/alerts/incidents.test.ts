@@ -4,9 +4,9 @@ import {
   type Check,
   CONFIRM_MS,
   confirmMs,
-  INCIDENTS_MAX,
   MORE,
   mayOpen,
+  ROOM,
   type Tracked,
 } from "../../../src/operate/alerts/incidents.ts";
 import type { Finding } from "../../../src/operate/status/finding.ts";
@@ -113,13 +113,13 @@ describe("very many findings", () => {
   const look = (atMs: number, findings: readonly Finding[]): Check => ({ atMs, findings, isUnknown: () => false });
   const ids = () => crypto.randomUUID();
 
-  it("are followed up to a number, errors first, and the rest is one finding", () => {
-    const warnings = jobs(0, INCIDENTS_MAX + 20, { severity: "warning" });
+  it("are followed up to a number of each severity, and the rest is one finding", () => {
+    const warnings = jobs(0, ROOM.warnings + 30, { severity: "warning" });
     const { tracked } = advance([], look(NOON, [...warnings, ...jobs(900, 910)]), ids);
-    expect(tracked).toHaveLength(INCIDENTS_MAX + 1);
+    expect(tracked).toHaveLength(ROOM.warnings + 10 + 1);
     const more = tracked.filter(({ finding: { kind } }) => kind === MORE);
     expect(more.map(({ finding: { summary, severity } }) => [summary, severity])).toEqual([
-      [`30 more findings than the ${INCIDENTS_MAX} that are tracked individually.`, "warning"],
+      ["30 more findings than are tracked individually.", "warning"],
     ]);
     expect(tracked.filter(({ finding: { severity } }) => severity === "error")).toHaveLength(10);
   });
@@ -132,18 +132,82 @@ describe("very many findings", () => {
       ids,
     );
     expect(over).toEqual([]);
-    expect(tracked).toHaveLength(INCIDENTS_MAX + 1);
+    expect(tracked).toHaveLength(10 + ROOM.errors + 1);
     expect(first.every(({ id }) => tracked.some((each) => each.id === id))).toBe(true);
   });
 
   it("get room when others are over", () => {
-    let tracked: readonly Tracked[] = advance([], look(NOON, jobs(0, INCIDENTS_MAX + 1)), ids).tracked;
+    let tracked: readonly Tracked[] = advance([], look(NOON, jobs(0, ROOM.errors + 1)), ids).tracked;
     for (const minute of [1, 2, 3, 20, 21])
-      tracked = advance(tracked, look(NOON + minute * MINUTE_MS, jobs(50, INCIDENTS_MAX + 1)), ids).tracked;
-    expect(tracked.map(({ finding: { subject } }) => subject)).toContainEqual({ type: "job", id: INCIDENTS_MAX });
+      tracked = advance(tracked, look(NOON + minute * MINUTE_MS, jobs(50, ROOM.errors + 1)), ids).tracked;
+    expect(tracked.map(({ finding: { subject } }) => subject)).toContainEqual({ type: "job", id: ROOM.errors });
   });
 
   it("of the same kind and subject are one", () => {
     expect(advance([], look(NOON, [finding(), finding({ summary: "other words" })]), ids).tracked).toHaveLength(1);
+  });
+});
+
+describe("what senders name", () => {
+  const at = (minute: number, findings: readonly Finding[]): Check => ({
+    atMs: NOON + minute * MINUTE_MS,
+    findings,
+    isUnknown: () => false,
+  });
+  const named = (count: number, fields: Partial<Finding> = {}): Finding[] =>
+    Array.from({ length: count }, (_, n) =>
+      finding({
+        kind: "function_failing",
+        severity: "warning",
+        subject: { type: "function", name: `f${n}` },
+        ...fields,
+      }),
+    );
+  const parked = finding({ kind: "parked", subject: { type: "job", id: 9 } });
+  const trackedAfter = (...checks: readonly Finding[][]): Tracked[] => {
+    let tracked: readonly Tracked[] = [];
+    for (const [minute, findings] of checks.entries())
+      tracked = advance(tracked, at(minute, findings), () => crypto.randomUUID()).tracked;
+    return [...tracked];
+  };
+  const isTracked = (tracked: readonly Tracked[], { kind }: Finding): boolean =>
+    tracked.some((each) => each.finding.kind === kind && each.openedMs !== null);
+
+  it.each<[string, Finding[]]>([
+    ["functions", named(500)],
+    ["names of a sender", named(500, { sender: "http:ci" })],
+    ["names of many senders", Array.from({ length: 50 }, (_, n) => named(20, { sender: `http:${n}` })).flat()],
+    ["warnings", named(500).map((each, id) => ({ ...each, subject: { type: "job", id } }) as Finding)],
+  ])("takes no room from an error, nor from another warning: %s", (what, flood) => {
+    const silent = finding({ kind: "ledger_silent", severity: "warning", subject: { type: "account" } });
+    const both = what === "warnings" ? [parked] : [parked, silent];
+    const tracked = trackedAfter(flood, flood, [...flood, ...both], [...flood, ...both]);
+    for (const each of both) expect([each.kind, isTracked(tracked, each)]).toEqual([each.kind, true]);
+    expect(tracked.length).toBeLessThan(150);
+  });
+
+  it("takes no room from what the platform names", () => {
+    const sent = named(500, { sender: "http:ci" });
+    const own = finding({ kind: "attachment_undone", severity: "error", subject: { type: "function", name: "api" } });
+    expect(isTracked(trackedAfter(sent, sent, [...sent, own], [...sent, own]), own)).toBe(true);
+  });
+
+  it("is told apart from the same of another, and of the platform", () => {
+    const [own, ci, rpc] = [...named(1), ...named(1, { sender: "http:ci" }), ...named(1, { sender: "rpc" })];
+    expect(trackedAfter([own, ci, rpc] as Finding[])).toHaveLength(3);
+  });
+
+  it("errors that are recovering take no room from one that comes", () => {
+    const errors = Array.from({ length: ROOM.errors }, (_, id) => finding({ subject: { type: "job", id } }));
+    expect(isTracked(trackedAfter(errors, errors, [], [parked], [parked]), parked)).toBe(true);
+  });
+
+  it("has become worse once it was a warning, and is an error", () => {
+    const warning = finding({ severity: "warning" });
+    const isWorse = (...checks: Finding[][]) => trackedAfter(...checks)[0]?.worse ?? false;
+    expect(isWorse([warning], [warning])).toBe(false);
+    expect(isWorse([warning], [warning], [finding()])).toBe(true);
+    expect(isWorse([warning], [finding()])).toBe(false);
+    expect(isWorse([warning], [warning], [finding()], [warning], [finding()])).toBe(true);
   });
 });

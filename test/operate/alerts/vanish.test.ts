@@ -348,14 +348,14 @@ describe("events that reach no job", () => {
     const oracle = new Oracle({ at: NOON });
     const madeUp = Array.from({ length: 2_100 }, (_, n) => oracle.mint(1, { scriptName: `made-up-${n}` }));
     await deliver(pack(madeUp.flat(), clock.nowMs(), { perMessage: 100 }));
-    expect(await kindsOf()).toEqual(["functions_not_watched"]);
+    expect(await kindsOf()).toEqual(["functions_not_watched", "sender_crowds"]);
   });
 });
 
 describe("events on their way in", () => {
   it("what intake lost is said at once, and for a day", async () => {
     const clock = setClock(NOON);
-    await traceLog(env.TRACE_LOG, 0).countLost(5);
+    await traceLog(env.TRACE_LOG, 0).countLost(5, "lost");
     expect((await status()).findings).toMatchObject([
       { kind: "intake_lost", severity: "error", affected: { count: 5 } },
     ]);

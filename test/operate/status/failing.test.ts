@@ -25,7 +25,11 @@ const slots = (...each: readonly (readonly [events: number, failed: number])[]):
   });
 
 const failing = (all: Slot[], setting?: string, name = "shop") =>
-  failingOf([{ scriptName: name, slots: all }], readFailingRules(setting) ?? FAILING_BY_DEFAULT, NOW)[0];
+  failingOf(
+    [{ scriptName: name, source: "tail", slots: all }],
+    readFailingRules(setting) ?? FAILING_BY_DEFAULT,
+    NOW,
+  )[0];
 
 describe("a function fails", () => {
   it.each([

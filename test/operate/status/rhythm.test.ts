@@ -1,7 +1,9 @@
 /** Learning a rhythm, with a look every five minutes. */
+
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import { heardOf, unnamedMs } from "../../../src/operate/status/function-facts.ts";
 import { heard, listened, type Pulse, RHYTHM_SQL, Rhythm, usualOf } from "../../../src/operate/status/rhythm.ts";
 import { isQuiet, RHYTHM_BOUNDS } from "../../../src/operate/status/thresholds.ts";
 import { DAY_MS } from "../../formats/record/samples.ts";
@@ -137,6 +139,52 @@ describe("names that senders make up", () => {
       expect(functions.size).toBe(RHYTHM_BOUNDS.names);
     }
     expect(real.filter((name) => functions.get(name)?.checks !== 20)).toEqual([]);
+  });
+
+  it("give room to what the platform names, and to a modest sender, however often they came", () => {
+    const functions = new Map<string, Pulse>();
+    const sent = flood(0).map((each) => ({ ...each, sender: "http:ci" }));
+    for (let look = 0; look < 5; look++)
+      listened(
+        functions,
+        sent.map((each) => ({ ...each, lastMs: MONDAY + look * LOOK, events: 99 })),
+        0,
+      );
+    const traced = Array.from({ length: 700 }, (_, n) => say(`traced ${n}`, MONDAY + 5 * LOOK));
+    listened(functions, [...sent, { ...say("batch", MONDAY + 5 * LOOK), sender: "http:cron" }, ...traced], 0);
+    expect(traced.filter(({ name }) => !functions.has(name))).toEqual([]);
+    expect([functions.has("batch"), functions.size]).toEqual([true, RHYTHM_BOUNDS.names]);
+  });
+
+  it("are not heard under the name of what the platform traces", () => {
+    const count = { routed: 1, notEnabled: 0, notRouted: 0, lastEventMs: MONDAY + LOOK };
+    const sources = [
+      { source: "http:ci", lastMs: MONDAY + LOOK },
+      { source: "tail", lastMs: MONDAY },
+    ];
+    expect(
+      heardOf([
+        { ...count, scriptName: "shop", sources },
+        { ...count, scriptName: "batch", sources: sources.slice(0, 1) },
+        { ...count, scriptName: "old" },
+      ]),
+    ).toEqual([
+      { name: "shop", lastMs: MONDAY, events: 1 },
+      { name: "batch", lastMs: MONDAY + LOOK, events: 1, sender: "http:ci" },
+      { name: "old", lastMs: MONDAY + LOOK, events: 1 },
+    ]);
+  });
+
+  it("leave it known that what the platform traces is quiet, though there is no room for all names", () => {
+    const none = { routed: 1, notEnabled: 0, notRouted: 0, lastEventMs: MONDAY };
+    const full = Array.from({ length: 2_000 }, (_, n) => ({ ...none, scriptName: `f${n}` }));
+    const other = (...sources: string[]) => ({
+      ...{ ...none, scriptName: null },
+      sources: sources.map((source) => ({ source, lastMs: MONDAY - 5 })),
+    });
+    expect(unnamedMs([...full, { ...none, scriptName: null }])).toBe(MONDAY);
+    expect(unnamedMs([...full, other("http:ci")])).toBeNull();
+    expect(unnamedMs([...full, other("http:ci", "tail")])).toBe(MONDAY - 5);
   });
 
   it("give room to a function that comes with more events than they", () => {

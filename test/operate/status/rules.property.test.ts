@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config.ts";
 import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import type { Facts, JobFacts } from "../../../src/operate/status/facts.ts";
+import { keyOf } from "../../../src/operate/status/finding.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import { knownJob } from "../../../src/operate/status/known-jobs.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
@@ -103,6 +104,8 @@ const anyFunction = fc
 
 const asideMessages = fc.record({ messages: count, events: count, oldestMs: maybeTime, stopsClaims: fc.boolean() });
 
+const anySource = fc.constantFrom("tail", "rpc", "", "http:ci", `http:${RECORD.length} "x`);
+
 const anyAccount = fc
   .record({
     status: fc.record({
@@ -115,6 +118,8 @@ const anyAccount = fc
         discarded: count,
       }),
       intakeLost: count,
+      intakeUnfit: count,
+      crowded: fc.array(fc.record({ source: anySource, what: fc.constantFrom("refused" as const, "summed" as const) })),
       oldestUnfinishedMs: maybeTime,
       queueBacklog: fc.option(count),
       queueBytes: fc.option(fc.constantFrom(0, 12_500_000_000, 25_000_000_000)),
@@ -137,7 +142,7 @@ const anyAccount = fc
       keptSinceMs: maybeTime,
     }),
     setAside: asideMessages,
-    past: fc.record({ notRouted: anyMark, intakeLost: anyMark, setAside: anyMark }),
+    past: fc.record({ notRouted: anyMark, intakeLost: anyMark, intakeUnfit: anyMark, setAside: anyMark }),
     backlogSinceMs: maybeTime,
     usual,
   })
@@ -180,7 +185,7 @@ describe("findings", () => {
           if (sinceMs !== null) expect(Number.isInteger(sinceMs) && sinceMs <= NOON).toBe(true);
           if (affected !== null) expect(Number.isInteger(affected.count) && affected.count >= 0).toBe(true);
         }
-        const told = found.map(({ kind, subject }) => JSON.stringify([kind, subject]));
+        const told = found.map(keyOf);
         expect(new Set(told).size).toBe(told.length);
       }),
       { numRuns: 300 },
@@ -201,8 +206,8 @@ describe("findings", () => {
     fc.assert(
       fc.property(anyFacts, (world) => {
         const all = { ...world, controlAnswered: true };
-        for (const { subject, kind } of findingsOf(all))
-          expect([kind, isUnknown(all, subject, kind)]).toEqual([kind, false]);
+        for (const finding of findingsOf(all))
+          expect([finding.kind, isUnknown(all, finding)]).toEqual([finding.kind, false]);
       }),
     );
   });

@@ -8,8 +8,10 @@ import type {
   JobFacts,
   KnownAttachment,
 } from "../../../src/operate/status/facts.ts";
+import type { FailingFunction } from "../../../src/operate/status/failing.ts";
 import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/finding-text.ts";
+import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
@@ -39,7 +41,15 @@ const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: acc
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
   facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
 const failingShop = {
-  ...{ name: "shop", events: 492, failed: 123, overMs: 13 * MINUTE, sinceMs: ago(58 * MINUTE), isLonger: false },
+  ...{
+    name: "shop",
+    events: 492,
+    failed: 123,
+    overMs: 13 * MINUTE,
+    sinceMs: ago(58 * MINUTE),
+    isNew: false,
+    isLonger: false,
+  },
 };
 const pending = (n: number): Pick<JobStatus, "counts"> => ({
   counts: { ...log().counts, received: n, delivered: 0, pending: n },
@@ -249,6 +259,23 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
       summary: 'The time of 6 events can only be in seconds, not in milliseconds. They came from "http:ci", others.',
     },
   ],
+  [
+    "intake_unfit",
+    ofAccount({ past: { ...account().past, intakeUnfit: { ...account().past.intakeUnfit, grewMs: ago(DAY + 1) } } }),
+    ofAccount({ past: { ...account().past, intakeUnfit: { ...account().past.intakeUnfit, grewMs: ago(DAY), by: 2 } } }),
+    { severity: "error", affected: events(2), summary: expect.stringContaining("larger than a record may be") },
+  ],
+  [
+    "sender_crowds",
+    facts(),
+    ofStatus({
+      crowded: [
+        { source: "http:ci", what: "refused" },
+        { source: "http:ci", what: "summed" },
+      ],
+    }),
+    { sender: "http:ci", summary: expect.stringMatching(/^Requests of "http:ci" are refused: /) },
+  ],
   ["ledger_large", stored(4 * GB - 1), stored(4 * GB), { severity: "warning", affected: null }],
   [
     "ledger_busy",
@@ -293,7 +320,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "functions_more",
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
-    { summary: "The same applies to 7 functions beyond those named." },
+    { summary: expect.stringMatching(/^7 functions have a problem and no finding of their own: .* and 2 more\.$/) },
   ],
   [
     "out_of_balance",
@@ -626,7 +653,8 @@ describe("a rerun", () => {
     expect(new Set(said(jobs).map(keyOf)).size).toBe(3);
     expect(said(jobs.toReversed())).toEqual(said(jobs));
     const silent = facts({ jobs: [job(), rerunOfOne({ status: "silent" })] });
-    const untold = (rerun?: string): boolean => isUnknown(silent, { type: "job", id: 1 }, "objects_set_aside", rerun);
+    const untold = (rerun?: string): boolean =>
+      isUnknown(silent, { subject: { type: "job", id: 1 }, kind: "objects_set_aside", ...(rerun && { rerun }) });
     expect([untold(), untold("r16"), untold("r17")]).toEqual([false, true, false]);
     const [, finding] = said(jobs);
     expect(linkTo("https://logs.example.com", finding as Finding)).toBe("https://logs.example.com/jobs/1/replay");
@@ -653,7 +681,7 @@ describe("what is not told", () => {
   const undone = (count: number): KnownAttachment[] =>
     Array.from({ length: count }, (_, n) => ({ script: nameOf(n), state: "undone", sinceMs: ago(1), why: "…" }));
   const last = { type: "function", name: nameOf(NAMED_MAX) } as const;
-  it.each<[string, Facts, Parameters<typeof isUnknown>[1], string, boolean]>([
+  it.each<[string, Facts, Finding["subject"], string, boolean]>([
     ["nothing is, where all tell", facts(), ofOne, "parked", false],
     ["what only a log knows", ofJob({ status: "silent" }), ofOne, "parked", true],
     ["but not that it is silent", ofJob({ status: "silent" }), ofOne, "log_silent", false],
@@ -700,7 +728,7 @@ describe("what is not told", () => {
     ["and otherwise not", facts(), shop, "function_failing", false],
     ["and otherwise not", facts(), shop, "function_quiet", false],
   ])("%s", (_what, of, subject, kind, untold) => {
-    expect(isUnknown(of, subject, kind)).toBe(untold);
+    expect(isUnknown(of, { subject, kind })).toBe(untold);
   });
 });
 
@@ -744,5 +772,63 @@ describe("words", () => {
       "1 day",
       "3 days",
     ]);
+  });
+});
+
+describe("functions that a sender names", () => {
+  const failingNames = (n: number, fields: Partial<FailingFunction> = {}): FailingFunction[] =>
+    Array.from({ length: n }, (_, i) => ({ ...failingShop, isNew: true, name: `f${i}`, sender: "http:ci", ...fields }));
+  const found = (failing: readonly FailingFunction[]) => findingsOf(facts({ failing }));
+
+  it("within the hour are one finding, beside those that the platform names", () => {
+    const said = found([...failingNames(190), failingShop, ...failingNames(2, { sender: "rpc" })]);
+    expect(said.map(({ kind, sender }) => [kind, sender])).toEqual([
+      ["functions_more", "http:ci"],
+      ["functions_more", "rpc"],
+      ["function_failing", undefined],
+    ]);
+    expect(said[0]?.summary).toBe(
+      '190 functions that "http:ci" names have a problem and no finding of their own: "f0", "f1", "f2", "f3", "f4" and 185 more.',
+    );
+  });
+
+  it("are named with the sender: a single one, and some that are known for longer", () => {
+    expect(found(failingNames(1))).toMatchObject([
+      {
+        kind: "function_failing",
+        sender: "http:ci",
+        summary: expect.stringMatching(/^"f0", as sent by "http:ci": 25 %/),
+      },
+    ]);
+    const known = found(failingNames(50, { isNew: false }));
+    expect(known.map(({ kind }) => kind).toSorted()).toEqual([...Array(5).fill("function_failing"), "functions_more"]);
+  });
+
+  it("are unknown, not over, where they are counted with others", () => {
+    const one = { subject: { type: "function", name: "f9" }, kind: "function_failing", sender: "http:ci" } as const;
+    expect(isUnknown(facts({ failing: failingNames(50) }), one)).toBe(true);
+    expect(isUnknown(facts({ failing: failingNames(9) }), one)).toBe(false);
+  });
+
+  it("and are quiet are no more findings than that either; one that has a setting is its user's", () => {
+    const usual = { lastMs: ago(DAY), longestGapMs: 0, sender: "http:ci" };
+    const each = Array.from({ length: 50 }, (_, n) =>
+      fn({ name: `f${n}`, usual, lastEventMs: null, sender: "http:ci" }),
+    );
+    const said = findingsOf(facts({ functions: { countedUntilMs: NOON, each, unnamedMs: null, notWatched: 0 } }));
+    expect(said).toHaveLength(6);
+    const setting = { name: "f0", logging: "on" as const, tailConsumers: null, modifiedMs: 0 };
+    const [own, other] = functionFacts(
+      {
+        lately: [],
+        settings: [setting],
+        usual: new Map([
+          ["f0", usual],
+          ["f1", usual],
+        ]),
+      },
+      new Map(),
+    );
+    expect([own?.sender, other?.sender]).toEqual([undefined, "http:ci"]);
   });
 });

@@ -72,14 +72,14 @@ export function account(fields: Partial<AccountFacts> = {}): AccountFacts {
   return {
     status: {
       counts: { processed: 100, routed: 100, not_enabled: 0, not_routed: 0, set_aside: 0, discarded: 0 },
-      intakeLost: 0,
+      ...{ intakeLost: 0, intakeUnfit: 0, crowded: [] },
       oldestUnfinishedMs: null,
       ...{ queueBacklog: 0, queueBytes: 0, queueSeenMs: NOON - 1_000 },
       setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
       ...{ storedBytes: 1, load: null, failing: [], inSeconds: [], restored: null, keptSinceMs: null },
     },
     setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
-    past: { notRouted: mark(null, 0), intakeLost: mark(null, 0), setAside: mark(null, 0) },
+    past: { notRouted: mark(null, 0), intakeLost: mark(null, 0), intakeUnfit: mark(null, 0), setAside: mark(null, 0) },
     backlogSinceMs: null,
     usual: { lastMs: NOON - 1_000, longestGapMs: 0 },
     ...fields,

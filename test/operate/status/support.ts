@@ -17,6 +17,7 @@ export interface Said {
   advice: string;
   /** null: not confirmed. */
   incident: string | null;
+  sender?: string;
 }
 
 /** An incident of `GET /incidents`. */

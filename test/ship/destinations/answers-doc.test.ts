@@ -124,7 +124,7 @@ function byStatus(): string {
 function clientOf(conf: string, fetch: () => Promise<Response>): StoreClient {
   const parsed = parseDestination(conf, PRODUCTION);
   if (!parsed.ok) throw new Error(parsed.why);
-  const platform = { now: () => 0, fetch };
+  const platform = { sleep: async () => {}, now: () => 0, fetch };
   const [scheme] = conf.split(":");
   if (scheme === "azure") return blobStore(parsed.value as AzureDestination, platform);
   if (scheme === "gs") return googleStore(parsed.value as GoogleDestination, platform);

@@ -74,7 +74,7 @@ describe("gathering while the queue refuses", () => {
     const gatherer = held();
     const line = "x".repeat(HELD_MAX_BYTES / 2 - 1);
     for (const lines of [[line], [line, "x"], [line]]) expect(gatherer.add(lines, 1).full).toEqual([]);
-    expect([gatherer.take(), gatherer.uncounted]).toEqual([[line, line], 2]);
+    expect([gatherer.take(), gatherer.uncounted.lost]).toEqual([[line, line], 2]);
   });
 
   it("is left to the packer where that is asked", () => {

@@ -183,7 +183,7 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
       const fields = { pack: never<unknown>, append };
       const scripted = context({ ...scriptedQueue(), sendBatch: late(sendMs) }, noLog(), fields);
       await toTheEnd([{ event: null }, { event: null }], scripted);
-      expect(scripted.lost).toEqual([2]);
+      expect(scripted.lost).toEqual(["lost 2"]);
       const silent = context({ ...scriptedQueue(), sendBatch: late(sendMs) }, noLog(), { ...fields, countLost: never });
       const took = await toTheEnd([{ event: null }], silent);
       expect(took).toBeLessThanOrEqual(GATHER_MS + 6_000 + 4_000 + 10_000 + 3_000);

@@ -136,8 +136,8 @@ export function scriptedPlatform(nowMs: number): Platform & { readonly slept: nu
 export interface ScriptedTail extends TailContext {
   readonly queue: ScriptedQueue;
   readonly log: ScriptedLog;
-  /** Numbers of events that were counted as lost. */
-  readonly lost: number[];
+  /** Events that were counted as lost: why, and how many. */
+  readonly lost: string[];
   /** Promises given to `waitUntil`. */
   readonly living: Promise<void>[];
 }
@@ -149,7 +149,7 @@ export function scriptedTail({
   config = {},
   ...fields
 }: Partial<Omit<ScriptedTail, "config">> & { config?: Partial<TailContext["config"]> } = {}): ScriptedTail {
-  const [lost, living]: [number[], Promise<void>[]] = [[], []];
+  const [lost, living]: [string[], Promise<void>[]] = [[], []];
   return {
     ...{ queue, log, lost, living, append: log.append },
     config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, ...config },
@@ -157,7 +157,7 @@ export function scriptedTail({
     gatherer: new Gatherer(),
     waitUntil: (promise) => void living.push(promise),
     pack: async () => ({ refused: "full" }),
-    countLost: async (events) => void lost.push(events),
+    countLost: async (events, why) => void lost.push(`${why} ${events}`),
     ...fields,
   };
 }

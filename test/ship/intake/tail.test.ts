@@ -75,7 +75,7 @@ describe("tail()", () => {
     const scripted = context();
     await tailed([{ event: null, outcome: 5, logs: "none" }, null, "text", {}, { event: null }], scripted);
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["5", ""]);
-    expect(scripted.lost).toEqual([3]);
+    expect(scripted.lost).toEqual(["unfit 3"]);
   });
 
   it("counts an event that throws when it is looked at, and sends its neighbours", async () => {
@@ -87,7 +87,7 @@ describe("tail()", () => {
     };
     await tailed([{ event: null }, hostile, { event: null }], scripted);
     expect(records(scripted.queue).length).toBe(2);
-    expect(scripted.lost).toEqual([1]);
+    expect(scripted.lost).toEqual(["unfit 1"]);
   });
 
   it("appends an event that the queue cannot carry to the log, and sends its neighbours", async () => {
@@ -102,7 +102,7 @@ describe("tail()", () => {
     const scripted = context();
     await tailed([{ event: null, outcome: "before" }, huge(5_000_000), { event: null, outcome: "after" }], scripted);
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "after"]);
-    expect(scripted.lost).toEqual([1]);
+    expect(scripted.lost).toEqual(["unfit 1"]);
   });
 
   it("gathers the good events of a call before it waits for anything, the count of the bad ones included", async () => {
@@ -116,25 +116,25 @@ describe("tail()", () => {
   it("counts as lost what the log does not take either, and does not throw", async () => {
     const scripted = context((call) => call > 1, {}, noLog());
     await tailed([large(1), large(2), large(3), huge(5_000_000)], scripted);
-    expect(scripted.lost).toEqual([2]);
+    expect(scripted.lost.toSorted()).toEqual(["lost 1", "unfit 1"]);
     expect(errors).toHaveBeenCalled();
   });
 
   it("counts a loss with the next one where it cannot be counted, and once the log answers", async () => {
     const scripted = context(() => true, {}, noLog());
     let answers = false;
-    scripted.countLost = async (events) => {
+    scripted.countLost = async (events, why) => {
       if (!answers) throw new Error("the log does not answer");
-      scripted.lost.push(events);
+      scripted.lost.push(`${why} ${events}`);
     };
     await expect(tailed([{ event: null }, null], scripted)).resolves.toBeUndefined();
-    expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[], 2]);
+    expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[], { lost: 1, unfit: 1 }]);
     answers = true;
     scripted.append = scriptedLog().append;
+    await tailed([{ event: null }, null], scripted);
+    expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([["unfit 2", "lost 1"], { lost: 0, unfit: 0 }]);
     await tailed([{ event: null }], scripted);
-    expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[2], 0]);
-    await tailed([{ event: null }], scripted);
-    expect(scripted.lost).toEqual([2]);
+    expect(scripted.lost).toHaveLength(2);
   });
 
   it("gathers for ten seconds while the queue refuses, makes one append of it, and tries the queue first", async () => {
@@ -169,7 +169,7 @@ describe("tail()", () => {
     expect([scripted.queue.calls.length, records(scripted.log).length, scripted.lost]).toEqual([
       6,
       1 + 2 * 26,
-      [2 * 24],
+      ["lost 48"],
     ]);
   });
 

@@ -36,7 +36,7 @@ async function answerTo(body: string | Uint8Array, ndjson: boolean): Promise<Ans
   const taken = await takeEvents(request, context);
   expect(memory.held).toBe(0);
   if (!taken.ok) {
-    if (taken.status === 503) throw new Error(taken.message);
+    if ("message" in taken) throw new Error(taken.message);
     expect(queue.calls).toEqual([]);
     return { status: taken.status, faults: taken.faults };
   }

@@ -6,6 +6,7 @@ import {
   type FunctionCount,
   FunctionTally,
   joinCounts,
+  namedBy,
   nameInText,
   parseCounts,
   type SeenSource,
@@ -156,9 +157,9 @@ describe("the sources of a function", () => {
     expect(parseCounts(countsText(counts), null)).toEqual(counts.map(({ sources: _, ...each }) => each));
   });
 
-  it("are kept of no name that is not kept", () => {
+  it("are not kept of a name that is too long", () => {
     const counts = [count("x".repeat(300), { sources: seen("tail") }), count(null, { sources: seen("rpc") })];
-    expect(tallied(counts)).toEqual([count(null)]);
+    expect(tallied(counts)).toEqual([count(null, { sources: seen("rpc") })]);
   });
 
   it("fit a row beside the counts whatever they are called, and those that have room go on", () => {
@@ -176,5 +177,36 @@ describe("the sources of a function", () => {
       const again = { source: first?.sources?.[3]?.source ?? "", lastMs: NOON_S + 9_000 };
       expect(tallied([...kept, count("f0", { sources: [again] })])[0]?.sources?.[0]).toEqual(again);
     }
+  });
+});
+
+describe("of too many names", () => {
+  const seen = (source: string): SeenSource[] => [{ source, lastMs: 4_130_395_200_000 }];
+  const many = (source: string, n: number) =>
+    Array.from({ length: n }, (_, i) => count(`${source} ${i}`, { routed: 9, sources: seen(source) }));
+  const bounds = { names: 100, chars: 10_000 };
+  const namesOf = (counts: readonly FunctionCount[]): Record<string, number> =>
+    Object.fromEntries([...Map.groupBy(counts, namedBy)].map(([source, own]) => [source, own.length]));
+
+  it("those that the platform has stay, whoever came first and has more events; the sum is the same", () => {
+    const tally = new FunctionTally(bounds);
+    for (const each of [...many("http:ci", 500), ...many("tail", 60), ...many("rpc", 5)]) tally.add(each);
+    const counts = tally.counts();
+    expect(namesOf(counts.filter(({ scriptName }) => scriptName !== null))).toEqual({
+      "http:ci": 35,
+      tail: 60,
+      rpc: 5,
+    });
+    expect(counts.reduce((sum, { routed }) => sum + routed, 0)).toBe(565 * 9);
+    expect(counts.at(-1)).toMatchObject({ scriptName: null, routed: 465 * 9, sources: seen("http:ci") });
+  });
+
+  it("so it is where counts are joined, and that it is traced is kept of each, beside any other sources", () => {
+    const joined = joinCounts([...many("http:ci", 500), ...many("tail", 60)], bounds);
+    expect(namesOf(joined.filter(({ scriptName }) => scriptName !== null))).toEqual({ "http:ci": 40, tail: 60 });
+    const tail = { source: "tail", lastMs: 1_000 };
+    const later = Array.from({ length: 20 }, (_, n) => ({ source: `http:${"x".repeat(200)}${n}`, lastMs: 2_000 + n }));
+    const shop = joinCounts([count("shop", { sources: [tail] }), count("shop", { sources: later })], bounds);
+    expect(namedBy(shop[0] as FunctionCount)).toBe("tail");
   });
 });

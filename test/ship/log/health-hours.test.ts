@@ -33,17 +33,17 @@ const failing = (count: number, atMs: number, message = "out of tea"): Health =>
 type Shares = Readonly<Record<string, Health>>;
 
 /** A part with these invocations. */
-const part = (n: number, shares: Shares, takenInMs: number): PartHead => ({
-  ...{ id: id(n), takenInMs, keyed: false, bytes: 100 },
+const part = (n: number, shares: Shares, takenInMs: number, source = "tail"): PartHead => ({
+  ...{ id: id(n), takenInMs, keyed: false, bytes: 100, source },
   functions: Object.entries(shares).map(([scriptName, health]) => ({
     ...{ scriptName, records: invocations(health), lastEventMs: takenInMs, health },
   })),
 });
 
 let ids = 0;
-const count = async (shares: Shares, takenInMs: number, n = 0): Promise<void> => {
+const count = async (shares: Shares, takenInMs: number, n = 0, source = "tail"): Promise<void> => {
   ids += 1;
-  await shard(n).append(open([], { parts: [part(ids, shares, takenInMs)] }));
+  await shard(n).append(open([], { parts: [part(ids, shares, takenInMs, source)] }));
 };
 
 const both = () => new LogShards(env, [0, 1]);
@@ -221,7 +221,7 @@ describe("the last hour of functions that fail", () => {
     const slot = Math.floor(NOON / SLOT_MS);
     expect(await asked()).toEqual([
       {
-        scriptName: "shop",
+        ...{ scriptName: "shop", source: "tail" },
         slots: [
           { slot, events: 6, failed: 3, firstFailedMs: NOON + 500 },
           { slot: slot + 1, events: 1, failed: 1, firstFailedMs: NOON + SLOT_MS },
@@ -238,6 +238,66 @@ describe("the last hour of functions that fail", () => {
     setClock(NOON);
     for (const n of [0, 1]) await count({ shop: failing(1, NOON) }, NOON, n);
     expect((await asked()).map(({ slots }) => slots[0]?.failed)).toEqual([2]);
+  });
+});
+
+describe("names that a sender makes up", () => {
+  const NAMES = 401;
+  const madeUp = (health: Health, run = 0): Shares =>
+    Object.fromEntries(Array.from({ length: NAMES }, (_, n) => [`${run} made up ${n}`, health]));
+  const isFailing = async (): Promise<boolean> =>
+    (await both().status()).failing.some(({ scriptName, source }) => scriptName === "shop" && source === "tail");
+  const crowded = async () => (await both().status()).crowded;
+
+  it.each<[string, Health]>([
+    ["that are busy", wentWell(45)],
+    ["that fail more often", failing(900, NOON)],
+  ])("hide no function that the platform traces: names %s", async (_what, health) => {
+    const clock = setClock(NOON);
+    await count({ shop: failing(40, NOON), till: wentWell(3) }, NOON);
+    for (const run of [0, 1, 2]) await count(madeUp(health, run), NOON, 0, "http:ci");
+    expect(await isFailing()).toBe(true);
+    clock.advance(HOUR_MS + 300_000);
+    await count({ other: wentWell(1) }, clock.nowMs());
+    expect(await rows()).toHaveLength(DETAILED_MAX + 1);
+    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
+    expect(invocations(sumOf(await of("till")))).toBe(3);
+    expect(await crowded()).toEqual([{ source: "http:ci", what: "summed" }]);
+  });
+
+  it("hide none of another sender, nor one that failed before", async () => {
+    setClock(NOON);
+    await count({ shop: failing(40, NOON) }, NOON, 0, "rpc");
+    for (const run of [0, 1]) await count(madeUp(failing(900, NOON), run), NOON, 0, "http:ci");
+    expect((await both().status()).failing).toContainEqual(expect.objectContaining({ scriptName: "shop" }));
+  });
+
+  it("hide none whose hour has become rows early", async () => {
+    setClock(NOON);
+    const errors = Array.from({ length: 16 }, (_, i) => ({
+      ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
+      ...{ firstMs: NOON, lastMs: NOON, rayId: "" },
+    }));
+    for (const run of [0, 1]) await count(madeUp({ ...failing(1, NOON), errors }, run), NOON, 0, "http:ci");
+    expect(await rows()).toHaveLength(DETAILED_MAX + 1);
+    await count({ shop: failing(40, NOON) }, NOON);
+    await count({ ...madeUp({ ...failing(1, NOON), errors }, 2) }, NOON, 0, "http:ci");
+    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
+    expect(await rows()).toHaveLength(DETAILED_MAX + 1);
+  });
+
+  it("dilute nothing by being that of another, and take no error of it", async () => {
+    setClock(NOON);
+    await count({ shop: failing(40, NOON) }, NOON);
+    const other = Array.from({ length: 16 }, (_, n) => failing(100, NOON + 1, `made up ${"abcdefghijklmnop"[n]}`));
+    await count({ shop: [wentWell(1e6), ...other].reduce(addedHealth) }, NOON, 0, 'http:"x" \\');
+    const [own] = (await both().status()).failing.filter(({ source }) => source === "tail");
+    expect(own?.slots).toMatchObject([{ events: 40, failed: 40 }]);
+    const found = await of("shop");
+    expect(new Set(found.map(({ source }) => source))).toEqual(new Set(["tail", 'http:"x" \\']));
+    expect(found.find(({ source }) => source === "tail")?.health.errors).toMatchObject([{ message: "out of tea" }]);
+    await shard(0).forgetFunction("shop");
+    expect([await of("shop"), (await both().status()).failing]).toEqual([[], []]);
   });
 });
 
@@ -260,6 +320,6 @@ it("a function's thirty days are read without the rows of others", async () => {
     const hours = new HealthHours({ exec } as unknown as SqlStorage);
     expect(hours.of("f7", 0, Number.MAX_SAFE_INTEGER, NOON)).toHaveLength(720);
     const read = cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
-    expect(read).toBeLessThan(7 * 720);
+    expect(read).toBeLessThan(9 * 720);
   });
 });

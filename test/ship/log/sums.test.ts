@@ -6,7 +6,15 @@ import { NOON } from "../../formats/record/samples.ts";
 
 const status = (fields: Partial<AccountStatus> = {}): AccountStatus => ({
   counts: { processed: 6, routed: 1, not_enabled: 2, not_routed: 1, set_aside: 1, discarded: 1 },
-  ...{ intakeLost: 0, oldestUnfinishedMs: null, queueBacklog: null, queueBytes: null, queueSeenMs: null },
+  ...{
+    intakeLost: 0,
+    intakeUnfit: 0,
+    crowded: [],
+    oldestUnfinishedMs: null,
+    queueBacklog: null,
+    queueBytes: null,
+    queueSeenMs: null,
+  },
   setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
   ...{ storedBytes: 10, load: null, failing: [], inSeconds: [], restored: null, keptSinceMs: NOON },
   ...fields,
@@ -45,7 +53,15 @@ describe("the status of all shards", () => {
       ]),
     ).toEqual({
       counts: { processed: 18, routed: 3, not_enabled: 6, not_routed: 3, set_aside: 3, discarded: 3 },
-      ...{ intakeLost: 2, oldestUnfinishedMs: NOON - 1, queueBacklog: null, queueBytes: 9, queueSeenMs: NOON + 1 },
+      ...{
+        intakeLost: 2,
+        intakeUnfit: 0,
+        crowded: [],
+        oldestUnfinishedMs: NOON - 1,
+        queueBacklog: null,
+        queueBytes: 9,
+        queueSeenMs: NOON + 1,
+      },
       ...{ setAsideMessages, storedBytes: 30, load: { parts: 3, bytes: 9 }, failing: [], restored: restored(2) },
       ...{ inSeconds: [one, other], keptSinceMs: NOON + 1 },
     });

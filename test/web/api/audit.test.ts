@@ -238,6 +238,25 @@ describe("the audit", () => {
     });
   });
 
+  it("keeps what a caller did among changes of other fields, and logs what makes room", async () => {
+    setClock(NOON);
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    await runInDurableObject(accessRegister(env.ACCESS), (register) => {
+      const note = (resource: string, body: unknown) =>
+        register.note({ ...ENTRY, action: "job.update", resource, body });
+      for (let n = 0; n < 300; n++) note("1", { name: `${n}` });
+      note("1", { destination_conf: "r2://mine" });
+      note("2", { name: "x" });
+      for (let n = 300; n < 900; n++) note("1", { name: `${n}` });
+      const { entries, total } = register.audit(0, AUDIT_OF_ONE_MAX);
+      expect(total).toBe(AUDIT_OF_ONE_MAX);
+      expect(entries.filter(({ body }) => body !== null && "destination_conf" in (body as object))).toHaveLength(1);
+      expect(entries.filter(({ resource }) => resource === "2")).toHaveLength(1);
+    });
+    expect(warned).toHaveBeenCalledTimes(902 - AUDIT_OF_ONE_MAX);
+    expect(JSON.stringify(warned.mock.calls[0])).toContain("an entry of the audit made room");
+  });
+
   it("that cannot be written leaves the change as it is, and the log says so, without what was sent", async () => {
     const logged = failing();
     vi.spyOn(AccessRegister.prototype, "note").mockImplementation(() => {

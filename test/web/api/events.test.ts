@@ -159,6 +159,16 @@ describe("events that are taken", () => {
 });
 
 describe("a request that is refused", () => {
+  it("names too much: nothing of it is taken, and it may be repeated in the next hour", async () => {
+    const { queue, options } = world;
+    const full = { getByName: () => ({ admit: async () => false }) };
+    const settings = { ...options.settings, TRACE_LOG: full };
+    const answer = await call("POST", PATH, { event: null, scriptName: "one too many" }, { ...options, settings });
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "3600"]);
+    expect(errorsOf(answer)[0]?.[2]).toMatch(/^within an hour, a sender may name 1000 functions and far-away days/);
+    expect(queue.calls).toEqual([]);
+  });
+
   const JSON_FAULT = "the body is not JSON: ";
   const FORMS = "send JSON objects, one after the other or in an array";
   const UNKNOWN = "neither a trace item nor a record: none of its keys is known";
@@ -303,7 +313,7 @@ describe("a KEY_SHARDS that is malformed, or another one than at first,", () => 
 });
 
 describe("a request that is repeated", () => {
-  const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i}`, ScriptName: noise(200, i) }));
+  const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i} ${noise(200, i)}` }));
 
   /** Posts the same again in a fresh world, a day later. */
   async function again(body: unknown, headers: CallOptions["headers"]) {

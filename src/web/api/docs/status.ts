@@ -11,7 +11,7 @@ export const Subject = z.discriminatedUnion("type", [
 
 /** What findings and incidents have in common. */
 export const FINDING = {
-  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject, rerun and receiver."),
+  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject, rerun, receiver and sender."),
   severity: z
     .enum(["error", "warning"])
     .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
@@ -21,6 +21,10 @@ export const FINDING = {
     .strictObject({ id: z.int(), name: z.string() })
     .optional()
     .describe("Of `webhook_failing`: the receiver of alerts that fails. Id 1 is the webhook."),
+  sender: z
+    .string()
+    .optional()
+    .describe("Of a finding about what a sender of events names: `http:` and the name of its token, or `rpc`."),
   since: Time.nullable().describe("null: unknown."),
   affected: z
     .strictObject({ count: Count, what: z.enum(["records", "events", "messages", "objects"]) })
@@ -94,7 +98,7 @@ export const READ_STATUS = {
 export const LIST_INCIDENTS = {
   summary: "List incidents",
   description:
-    "Findings of `/status` that lasted long enough: those that are not over first, then the latest; at most 200. Past incidents are kept for 30 days. `/status` has the first by the same check as its findings. docs/alerts.md says when an incident begins and ends.",
+    "Findings of `/status` that lasted long enough: those that are not over first, then the latest; at most 400. Past incidents are kept for 30 days. `/status` has the first by the same check as its findings. docs/alerts.md says when an incident begins and ends.",
   result: Incident,
   list: true,
   examples: [{ name: "All of them" }],
