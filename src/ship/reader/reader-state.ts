@@ -258,7 +258,7 @@ export class ReaderState extends Tables {
     this.set({ relieved_ms: nowMs });
   }
 
-  /** None of the job's own uploads fails any more: nothing is held up, or said, for one that did. */
+  /** None of the job's uploads fails any more: nothing is held up, or said, for one that did. */
   noneFails(): void {
     if (this.requireRow().failures > 0) this.set({ ...UNPARKED, last_error_ms: null, error_message: null });
   }
