@@ -42,8 +42,28 @@ describe("an upload that fails", () => {
     await pass(world);
     await control.script([]);
     expect((await resend(idOf(job))).status).toBe(200);
-    await pass(world, 3_600_000);
+    expect(await said(job)).toBeNull();
+    await pass(world, 0);
     expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+  });
+
+  row("holds up no other any more once it is set aside, or sent elsewhere", async (world) => {
+    for (const way of ["aside", "elsewhere"]) {
+      const headers = { "retry-after": "3600" };
+      const { job, control } = await failingJob(world, rule({ do: "answer", status: 503, headers }, PUTS));
+      await pass(world);
+      await arrive(world, world.mint(3));
+      await pass(world);
+      expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 13 });
+      await control.script([]);
+      const conf = { destination_conf: world.jobs.elsewhere(job, null).conf };
+      const done = way === "aside" ? setAside(idOf(job)) : api("POST", `/logship/set-aside/${idOf(job)}/resend`, conf);
+      expect((await done).status).toBe(200);
+      expect((await said(job)) ?? "").not.toContain("it is being tried again");
+      await pass(world, 0);
+      expect(await countsOf(job)).toMatchObject({ delivered: way === "aside" ? 3 : 13, pending: 0 });
+      for (const { id } of await asideOf(job)) expect((await resend(id)).status).toBe(200);
+    }
   });
 
   row("is sent elsewhere while its own store fails on", async (world) => {

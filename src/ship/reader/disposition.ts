@@ -114,3 +114,8 @@ export function failureWords(words: string, what: Wait["do"] | "set_aside", isRe
       return `an object was set aside: ${words}`;
   }
 }
+
+/** The same without what was to be done about it. */
+export function withoutOutlook(words: string): string {
+  return words.replace(/; (?:it is being tried again|nothing is lost, .*)$/, "");
+}

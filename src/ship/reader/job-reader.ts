@@ -409,6 +409,8 @@ export class JobReader extends DurableObject<Env> {
       if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
       const object = this.#aside.resend(number, now, to);
       if (object === null) return null;
+      if (to === null) this.#state.set({ resume_ms: 0 });
+      if (this.#objects.failingWith() === null) this.#state.noneFails();
       this.#arm(now);
       return object;
     });

@@ -3,7 +3,7 @@ import { decoderOf } from "../../formats/object/encoders.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
 import type { Leftover, WriteOutcome } from "../destinations/destination.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
-import { failureWords } from "./disposition.ts";
+import { failureWords, withoutOutlook } from "./disposition.ts";
 import { areLines, countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import { ReaderPart } from "./reader-part.ts";
 import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./reader-rows.ts";
@@ -163,7 +163,7 @@ export class Objects extends ReaderPart {
    * @param mayBeThere it is under way: what becomes of that attempt changes nothing any more.
    */
   takeOut(object: ObjectRow, nowMs: number, mayBeThere: boolean): void {
-    const words = `set aside by hand${object.error === null ? "" : `; ${object.error}`}`;
+    const words = `set aside by hand${object.error === null ? "" : `; ${withoutOutlook(object.error)}`}`;
     this.#setAside(object, words, nowMs, mayBeThere, object.answer);
     this.state.countReturned(object.records, words, nowMs);
   }
@@ -193,6 +193,7 @@ export class Objects extends ReaderPart {
         doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, aside_ms = ${nowMs},
         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
         target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
+    if (this.failingWith() === null) this.state.noneFails();
     return changed > 0;
   }
 

@@ -258,6 +258,11 @@ export class ReaderState extends Tables {
     this.set({ relieved_ms: nowMs });
   }
 
+  /** None of the job's uploads fails any more: nothing is held up, or said, for one that did. */
+  noneFails(): void {
+    if (this.requireRow().failures > 0) this.set({ ...UNPARKED, last_error_ms: null, error_message: null });
+  }
+
   countSetAside(records: number, error: string, nowMs: number): void {
     const { unconditional } = this.#add({ set_aside: records, aside_objects: 1 });
     this.set({ last_error_ms: nowMs, error_message: error, unconditional: unconditional | SET_ASIDE_LAST });
