@@ -3,9 +3,9 @@ import { gzipSync } from "node:zlib";
 import { concat } from "../../base/bytes.ts";
 import type { Pieces } from "../../base/streams.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
-import type { FixedObject, OpenDestination, WriteOutcome } from "../../ship/destinations/destination.ts";
+import type { FixedObject, OpenDestination, Terms, WriteOutcome } from "../../ship/destinations/destination.ts";
 import type { FailureKind } from "../../ship/destinations/failure.ts";
-import { stepAfter } from "../../ship/reader/disposition.ts";
+import { type Standing, stepAfter } from "../../ship/reader/disposition.ts";
 import { type CopyOutcome, ofSource } from "./copy.ts";
 import type { Piece } from "./rows.ts";
 import { contentOf, openSource, SourceError, verify } from "./source.ts";
@@ -15,6 +15,8 @@ const PART = { records: 10_000, bytes: 5_000_000 };
 
 export interface Receiving {
   target: Pick<OpenDestination, "write" | "probe">;
+  /** As of its terms. */
+  shows: Terms["shows"];
   /** The most that one request of it may hold. */
   limits: { records: number; bytes: number } | null;
   /** Stores how many records of the piece the target has been through, and what it refused. */
@@ -32,8 +34,9 @@ export async function sendParts(
   piece: Piece,
   key: string,
   source: Pick<OpenDestination, "read">,
-  { target, limits, progress }: Receiving,
+  receiving: Receiving,
 ): Promise<CopyOutcome> {
+  const { limits, progress } = receiving;
   const first = await openSource(source, piece);
   const fault = first.ok ? await verify(first.body, piece) : first.fault;
   if (fault !== null) return ofSource(fault, piece.doubtful);
@@ -41,7 +44,7 @@ export async function sendParts(
   if (!again.ok) return ofSource(again.fault, piece.doubtful);
   const refused: Refused = { records: piece.refused, words: piece.refusedWords };
   const most = limits ?? PART;
-  const send = new PartSender(key, piece, target, refused);
+  const send = new PartSender(key, piece, receiving, refused);
   let number = 0;
   let part: Uint8Array[] = [];
   let bytes = 0;
@@ -81,14 +84,16 @@ class PartSender {
   readonly #name: string;
   readonly #piece: Piece;
   readonly #target: Receiving["target"];
+  readonly #shows: Receiving["shows"];
   readonly #refused: Refused;
   /** What was sent last was refused without the target's word for it. */
   #isBlamedLast = false;
 
-  constructor(key: string, piece: Piece, target: Receiving["target"], refused: Refused) {
+  constructor(key: string, piece: Piece, { target, shows }: Pick<Receiving, "target" | "shows">, refused: Refused) {
     this.#name = key.replace(/(?:\.[a-z]+)*$/, "");
     this.#piece = piece;
     this.#target = target;
+    this.#shows = shows;
     this.#refused = refused;
   }
 
@@ -138,11 +143,11 @@ class PartSender {
    * attempt is not looked for again: the test record goes with each failure.
    */
   async #isToBlame(failure: FailureKind["kind"]): Promise<boolean> {
-    const standing = {
-      ...{ failure, tries: this.#piece.attempts + 1, failingMs: 0, isDivisible: true, othersPass: false },
+    const standing: Omit<Standing, "test"> = {
+      ...{ failure, tries: this.#piece.attempts + 1, failingMs: 0, of: "records", othersPass: false },
       isSetAsideLast: this.#isBlamedLast,
     };
-    if (stepAfter({ ...standing, test: null }) !== "ask") return false;
+    if (this.#shows !== "record" || stepAfter({ ...standing, test: null }) !== "ask") return false;
     const test = (await this.#target.probe()) === null ? "taken" : "refused";
     return stepAfter({ ...standing, test }) === "divide";
   }

@@ -81,7 +81,7 @@ export class Steps {
     if (!terms.isReadable) {
       const progress: Receiving["progress"] = (records, refused) =>
         this.#change(() => this.#plans.pieces.sent(seq, piece.number, records, refused));
-      return sendParts(piece, keyOf(row, piece), source, { target, limits: terms.limits, progress });
+      return sendParts(piece, keyOf(row, piece), source, { target, ...terms, progress });
     }
     return copyObject(piece, keyOf(row, piece), source, { store: target, leaveOut });
   }

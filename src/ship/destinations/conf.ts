@@ -13,6 +13,7 @@ export const STORE_TERMS: Terms = {
   fields: [],
   limits: null,
   isReadable: true,
+  shows: "objects",
 };
 
 /** By name, percent-decoded. */

@@ -62,6 +62,11 @@ export interface Terms {
   limits: { records: number; bytes: number } | null;
   /** What was written can be read again. */
   isReadable: boolean;
+  /**
+   * What it takes, and what a probe that it takes shows: it takes objects; or records, and the
+   * probe is one; or records, and the probe holds none.
+   */
+  shows: "objects" | "record" | "nothing";
 }
 
 /** An object that is not written yet. */

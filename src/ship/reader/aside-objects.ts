@@ -45,8 +45,12 @@ export class AsideObjects extends ReaderPart {
     if (row === null) return null;
     const target = to && JSON.stringify(to.target);
     const key = this.state.keyOf(row, row.name, templateElsewhere({ target }));
+    // One that only is not to wait is as it was: it may be about to be taken apart.
+    const isSame = row.state === "waiting" && row.target === target;
+    const [attempts, failing] = isSame ? [row.attempts, row.failing_ms] : [0, null];
     this.sql.run`
-      UPDATE object SET state = 'waiting', key = ${key}, attempts = 0, failing_ms = NULL, next_attempt_ms = ${nowMs},
+      UPDATE object SET state = 'waiting', key = ${key}, attempts = ${attempts}, failing_ms = ${failing},
+        next_attempt_ms = ${nowMs},
         target = ${target}, elsewhere = ${to?.shown ?? null},
         far = iif(${to === null ? 0 : 1}, ${FAR.elsewhere}, far),
         doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, answer = NULL,

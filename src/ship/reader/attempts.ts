@@ -1,7 +1,7 @@
 import { concat } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
-import type { Destination, OpenDestination, Origin, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Destination, OpenDestination, Origin, Parsed, Terms, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure, FailureCause } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -19,6 +19,9 @@ import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./reader
 import type { ReaderState } from "./reader-state.ts";
 import { streamed } from "./stream.ts";
 import type { CountedAttempt, Health } from "./upload-health.ts";
+
+/** While at most so many objects fail, a test record that is taken shows that they are to blame. */
+const FEW = 15;
 
 /** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
 const BUFFERED_MAX_BYTES = 2_000_000;
@@ -109,12 +112,24 @@ export class Attempts {
 
   /** Sends the test record, where that decides what becomes of an object that failed. */
   async #test(object: ObjectRow, outcome: WriteOutcome, to: Destination, job: JobConfig): Promise<Tried> {
-    // A store sees objects, not records.
-    const tried: Tried = termsOf(to).repeats.once ? NOT_TRIED : { test: null, takesRecords: true };
+    const { shows } = termsOf(to);
+    if (shows === "objects") return NOT_TRIED;
+    const tried: Tried = { test: this.#canShow(object, shows) ? null : "none", takesRecords: true };
     if (outcome.kind !== "failed" || !this.#host.state.hasJob()) return tried;
     if (stepAfter(this.#standing(object, outcome.error, tried, platform.now())) !== "ask") return tried;
     const open = targetOf(object) === null ? this.#openFor(job.destinationVersion, to) : openDestination(to, platform);
     return { ...tried, test: (await open.probe()) === null ? "taken" : "refused" };
+  }
+
+  /**
+   * Whether a test record that is taken shows that an object is to blame. Where every record fails
+   * and the test passes, as an empty one does, each part would fail, too: so that is believed only
+   * while few fail.
+   */
+  #canShow(object: ObjectRow, shows: Exclude<Terms["shows"], "objects">): boolean {
+    if (shows === "nothing" && object.records < 2) return false;
+    const few = shows === "nothing" ? 1 : FEW;
+    return this.#host.objects.countFailing(few + 1) <= few;
   }
 
   #standing(object: ObjectRow, { kind }: Failure, { test, takesRecords }: Tried, nowMs: number): Standing {
@@ -123,7 +138,7 @@ export class Attempts {
     const isOwn = targetOf(object) === null;
     return {
       ...{ failure: kind, tries: attempts + 1, test, failingMs: sinceMs === null ? 0 : nowMs - sinceMs },
-      isDivisible: takesRecords && objects.isDivisible(object),
+      of: !takesRecords ? "object" : objects.isDivisible(object) ? "records" : "record",
       othersPass: isOwn && attempts > 0 && state.requireRow().passes > passes,
       isSetAsideLast: isOwn && state.wasSetAsideLast(),
     };
@@ -281,7 +296,7 @@ export class Attempts {
     const then = waitAfter(error, object.attempts + 1, platform.random());
     const isAgain = step !== "set_aside" && then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
     const counts = isAgain
-      ? objects.markFailed(object, failureWords(error.words, "retry"), now + then.delayMs, now, mayBeThere)
+      ? objects.markFailed(object, failureWords(error.words, "retry"), now + then.delayMs, now, mayBeThere, error.said)
       : objects.markSetAside(
           object,
           failureWords(`${host}: ${error.words}`, "set_aside"),
@@ -309,7 +324,7 @@ export class Attempts {
     const random = platform.random();
     const wait = waitAfter(error, object.attempts + 1, platform.random());
     const words = failureWords(error.words, wait.do, state.requireJob().rerunOf !== undefined);
-    if (!objects.markFailed(object, words, now + wait.delayMs, now, mayBeThere)) return end(false, wait.do);
+    if (!objects.markFailed(object, words, now + wait.delayMs, now, mayBeThere, error.said)) return end(false, wait.do);
     // One object that keeps failing alone is not an outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
     const forUploads = waitAfter(error, failures, random);

@@ -15,8 +15,8 @@ export interface Standing {
   /** Failures in a row, and since when, in ms. */
   tries: number;
   failingMs: number;
-  /** It goes to what takes records, and has several, which can be sent in parts. */
-  isDivisible: boolean;
+  /** Several records, which can be sent in parts; one; or what a store takes whole. */
+  of: "records" | "record" | "object";
   /**
    * The destination has taken another object of the job since the failure before this one; of a
    * refusal, since the first one.
@@ -25,19 +25,21 @@ export interface Standing {
   /** An object was set aside, and none has been delivered since. */
   isSetAsideLast: boolean;
   /**
-   * What became of the test record; null: it was not sent. "none": there is none, as a store that
-   * takes a small object shows little about a large one.
+   * What became of the test record; null: it was not sent. "none": it would show nothing, as a
+   * store that takes a small object shows little about a large one.
    */
   test: "taken" | "refused" | "none" | null;
 }
 
 /**
  * When a failure may be the object's own: after so many tries, or so long with at least `least`. To
- * take one apart costs requests alone; a record that is set aside costs a person's time.
+ * take one apart costs requests alone; what is set aside costs a person's time. A store that fails
+ * by chance takes most objects in time.
  */
 const PATIENCE = {
-  divide: { tries: 3, ms: 60_000, least: 2 },
-  set_aside: { tries: 5, ms: 120_000, least: 3 },
+  records: { tries: 3, ms: 60_000, least: 2 },
+  record: { tries: 5, ms: 120_000, least: 3 },
+  object: { tries: 7, ms: 100_000, least: 6 },
 } as const;
 
 /**
@@ -56,15 +58,16 @@ const PATIENCE = {
  * | | yes | no | refused, or there is none | wait |
  */
 export function stepAfter(standing: Standing): Step {
-  const { failure, tries, failingMs, isDivisible, othersPass, isSetAsideLast, test } = standing;
+  const { failure, tries, failingMs, of, othersPass, isSetAsideLast, test } = standing;
   if (failure === "unusable") return "wait";
   if (failure === "refused") return isSetAsideLast && !othersPass ? "wait" : "set_aside";
   // One after another: the fault is not theirs.
   const canAsk = test === null && !othersPass && !isSetAsideLast;
   const isParking = failure === "misconfigured";
-  const step = isDivisible ? "divide" : "set_aside";
-  const { tries: many, ms, least } = PATIENCE[step];
-  const isLong = tries >= many || (tries >= least && failingMs >= ms) || (isParking && test === "taken" && isDivisible);
+  const step = of === "records" ? "divide" : "set_aside";
+  const { tries: many, ms, least } = PATIENCE[of];
+  const isShown = isParking && test === "taken" && of === "records";
+  const isLong = isShown || tries >= many || (tries >= least && failingMs >= ms);
   if (!isLong) return isParking && canAsk ? "ask" : "wait";
   if (othersPass || (test === "taken" && !isSetAsideLast)) return step;
   return canAsk ? "ask" : "wait";

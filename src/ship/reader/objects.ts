@@ -136,11 +136,18 @@ export class Objects extends ReaderPart {
    * @param mayBeThere the attempt ended without an answer, or with one that leaves it
    *   open. @returns false if the object was not waiting.
    */
-  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, nowMs: number, mayBeThere: boolean): boolean {
+  markFailed(
+    object: ObjectRow,
+    error: string,
+    nextAttemptMs: number,
+    nowMs: number,
+    mayBeThere: boolean,
+    said?: string,
+  ): boolean {
     const changed = this.sql.run`
       UPDATE object SET attempts = attempts + 1, next_attempt_ms = ${nextAttemptMs},
         failing_ms = coalesce(failing_ms, ${nowMs}), passes = ${this.state.requireRow().passes},
-        doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}
+        doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, answer = ${said ?? null}
       WHERE number = ${object.number} AND state = 'waiting'`;
     return changed > 0;
   }

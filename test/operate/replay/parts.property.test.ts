@@ -104,6 +104,7 @@ async function ended({ records, most, refused, manner, chances, deaths }: Case) 
     const outcome: CopyOutcome | null = await sendParts({ ...piece }, "logs/b.log.gz", source, {
       target,
       limits: { records: most, bytes: 1_000_000 },
+      shows: "record",
       progress,
     }).catch((error: unknown) => {
       if (error instanceof Death) return null;

@@ -280,6 +280,7 @@ describe("accepting events", () => {
       ok: true,
       lines: [recordLine(recordOf({ eventTimestamp: TAKEN, scriptName: "lab" }))],
       unknownKeys: [],
+      places: new Set(["/lab"]),
     });
   });
 });

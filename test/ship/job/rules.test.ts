@@ -245,7 +245,13 @@ describe("a job of Parquet", () => {
 
   it("has a store: no receiver takes it", () => {
     const { output, limits } = meaning(parquet({}));
-    const terms = { repeats: { once: false, id: "x" }, fields: [], limits: null, isReadable: false } as const;
+    const terms = {
+      repeats: { once: false, id: "x" },
+      fields: [],
+      limits: null,
+      isReadable: false,
+      shows: "record",
+    } as const;
     const at = (plainRecords: boolean, isReadable: boolean) =>
       fitDestination({ output, limits }, parquet({}), { ...terms, plainRecords, isReadable }).faults;
     expect(at(false, true)).toEqual([]);

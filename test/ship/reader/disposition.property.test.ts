@@ -93,7 +93,7 @@ describe("what is done with an object that failed", () => {
   const failing: Standing = {
     failure: "busy",
     ...LONG,
-    isDivisible: true,
+    of: "records",
     othersPass: false,
     isSetAsideLast: false,
     test: null,
@@ -108,16 +108,18 @@ describe("what is done with an object that failed", () => {
     ["nothing else was sent", {}, "ask"],
     ["nothing else was sent, and the test record passes", { test: "taken" }, "divide"],
     ["nothing else was sent, and the test record is refused", { test: "refused" }, "wait"],
-    ["others pass, and it is one record", { othersPass: true, isDivisible: false }, "set_aside"],
-    ["others pass, and it is one record of four failures", { othersPass: true, isDivisible: false, tries: 4 }, "wait"],
+    ["others pass, and it is one record", { othersPass: true, of: "record" }, "set_aside"],
+    ["others pass, and it is one record of four failures", { othersPass: true, of: "record", tries: 4 }, "wait"],
     [
       "others pass, and it is one record that fails for two minutes",
-      { othersPass: true, isDivisible: false, tries: 3, failingMs: 120_000 },
+      { othersPass: true, of: "record", tries: 3, failingMs: 120_000 },
       "set_aside",
     ],
-    ["nothing else was sent to a store", { isDivisible: false, test: "none" }, "wait"],
-    ["it is one record, and nothing else was sent", { isDivisible: false }, "ask"],
-    ["it is one record, and the test record passes", { isDivisible: false, test: "taken" }, "set_aside"],
+    ["nothing else was sent to a store", { of: "object", tries: 9, test: "none" }, "wait"],
+    ["others pass, and a store has refused it six times", { othersPass: true, of: "object", tries: 6 }, "wait"],
+    ["others pass, and a store has refused it seven times", { othersPass: true, of: "object", tries: 7 }, "set_aside"],
+    ["it is one record, and nothing else was sent", { of: "record" }, "ask"],
+    ["it is one record, and the test record passes", { of: "record", test: "taken" }, "set_aside"],
     ["it follows one that was set aside", { isSetAsideLast: true }, "wait"],
     ["it follows one that was set aside, and others pass", { isSetAsideLast: true, othersPass: true }, "divide"],
   ])("where %s", (_what, standing, step) => {
@@ -131,19 +133,19 @@ describe("what is done with an object that failed", () => {
     const first = { ...failing, failure: "misconfigured", tries: 1 } as const;
     expect(stepAfter(first)).toBe("ask");
     expect(stepAfter({ ...first, test: "taken" })).toBe("divide");
-    expect(stepAfter({ ...first, test: "taken", isDivisible: false })).toBe("wait");
+    expect(stepAfter({ ...first, test: "taken", of: "record" })).toBe("wait");
     expect(stepAfter({ ...first, test: "refused" })).toBe("wait");
     expect(stepAfter({ ...first, test: "none" })).toBe("wait");
     expect(stepAfter({ ...first, isSetAsideLast: true })).toBe("wait");
   });
 
   it("where its destination has tried that already, or cannot be read", () => {
-    for (const isDivisible of [true, false]) {
-      const first = { ...failing, failure: "refused", tries: 1, isDivisible } as const;
+    for (const of of ["records", "record", "object"] as const) {
+      const first = { ...failing, failure: "refused", tries: 1, of } as const;
       expect(stepAfter(first)).toBe("set_aside");
       expect(stepAfter({ ...first, isSetAsideLast: true })).toBe("wait");
       expect(stepAfter({ ...first, isSetAsideLast: true, othersPass: true })).toBe("set_aside");
-      expect(stepAfter({ ...failing, failure: "unusable", othersPass: true, isDivisible })).toBe("wait");
+      expect(stepAfter({ ...failing, failure: "unusable", othersPass: true, of })).toBe("wait");
     }
   });
 
@@ -152,7 +154,7 @@ describe("what is done with an object that failed", () => {
       failure: fc.constantFrom(...kinds),
       tries: attempt,
       failingMs: fc.nat(),
-      isDivisible: fc.boolean(),
+      of: fc.constantFrom("records" as const, "record" as const, "object" as const),
       othersPass: fc.constant(false),
       isSetAsideLast: fc.boolean(),
       test: fc.constantFrom("refused" as const, "none" as const, null),

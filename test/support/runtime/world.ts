@@ -410,7 +410,8 @@ export class World {
   }
 
   async #intakeLost(): Promise<number> {
-    return (await alive(() => new LogShards(env).status())).intakeLost;
+    const { intakeLost, intakeUnfit } = await alive(() => new LogShards(env).status());
+    return intakeLost + intakeUnfit;
   }
 
   /** What no log has yet, in words. */

@@ -319,7 +319,13 @@ describe("a form of the output", () => {
     );
   });
   it("shows as defaults no more than its destination takes", async () => {
-    const terms = { plainRecords: true, fields: [], limits: { records: 20_000, bytes: 5_000_000 }, isReadable: false };
+    const terms = {
+      plainRecords: true,
+      fields: [],
+      limits: { records: 20_000, bytes: 5_000_000 },
+      isReadable: false,
+      shows: "record",
+    };
     const html = await shown({}, [], { ...terms, repeats: { once: true } });
     expect([...html.matchAll(/placeholder="(\d+)"/g)].map(([, text]) => text)).toEqual(["1", "30", "20000", "5000000"]);
     expect(textOf(html)).toContain("default 20,000. The destination takes 20,000 at most.");
@@ -356,7 +362,14 @@ describe("a form of the output", () => {
     expect(textOf(await shown(set))).toContain("formulas escaped");
   });
   it("offers rows only where the destination can have them, or the job has", async () => {
-    const terms = { plainRecords: true, fields: [], limits: null, isReadable: false, repeats: { once: true } } as Terms;
+    const terms = {
+      plainRecords: true,
+      fields: [],
+      limits: null,
+      isReadable: false,
+      shows: "record",
+      repeats: { once: true },
+    } as Terms;
     const names = async (body: ShippingBody) => untouched(await shown(body, [], terms)).has("rows");
     expect([await names({}), await names({ output_options: { rows: "log" } })]).toEqual([false, true]);
     expect(await read({ output_options: { rows: "log" } }, { rows: undefined })).toEqual({

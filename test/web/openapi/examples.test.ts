@@ -27,6 +27,7 @@ afterEach(() => kept.clear());
 const generous: Platform = {
   ...platform,
   async fetch(url, { method, headers, body }) {
+    if (new URL(url).host.includes("datadog")) return Response.json({}, { status: 202 });
     if (method === "GET") return new Response(kept.get(url) ?? null);
     if (kept.has(url) && new Headers(headers).has("if-none-match")) return new Response(null, { status: 412 });
     const taken = new Uint8Array(await new Response(body ?? null).arrayBuffer());

@@ -24,8 +24,9 @@ export function isShownBy({ parameters = [], own = [], secret = [], harmless = [
 }
 
 /** What a receiver promises, and what a job has to keep to. */
-export function receiverTerms({ id, takes }: Receiver): Terms {
-  return { repeats: { once: false, id }, ...takes, isReadable: false };
+export function receiverTerms({ id, takes, probe }: Receiver): Terms {
+  const shows = probe !== undefined && "body" in probe ? "nothing" : "record";
+  return { repeats: { once: false, id }, ...takes, isReadable: false, shows };
 }
 
 /** The form of a receiver: what it asks for, then parameters and headers that have no field. */
