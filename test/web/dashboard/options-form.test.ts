@@ -324,7 +324,7 @@ describe("a form of the output", () => {
       fields: [],
       limits: { records: 20_000, bytes: 5_000_000 },
       isReadable: false,
-      shows: "record",
+      shows: "record" as const,
     };
     const html = await shown({}, [], { ...terms, repeats: { once: true } });
     expect([...html.matchAll(/placeholder="(\d+)"/g)].map(([, text]) => text)).toEqual(["1", "30", "20000", "5000000"]);
