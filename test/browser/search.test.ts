@@ -52,7 +52,8 @@ function order(i: number, at: number): object[] {
   ];
 }
 
-const FAILING = /^"checkout", as sent by "http:Admin token": 25 % of requests fail since \d\d:\d\d UTC; 20 of 80 invocations/;
+const FAILING =
+  /^"checkout", as sent by "http:Admin token": 25 % of requests fail since \d\d:\d\d UTC; 20 of 80 invocations/;
 
 /** That a failed request is open, and its exception and its stack are on the screen. */
 async function showsTheStack(page: Page): Promise<void> {
