@@ -86,8 +86,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   countsWithoutProof: {
     rule: "an object counts as delivered once the store has shown it",
     file: "ship/reader/attempts.ts",
-    from: 'case "failed":\n        return this.#fail(object, outcome.error, outcome.mayBeThere',
-    to: 'case "failed":\n        if (outcome.error.kind === "unreachable") {\n          objects.markDelivered(object, false, job.destinationVersion, now);\n          return endOf("delivered", outcome);\n        }\n        return this.#fail(object, outcome.error, outcome.mayBeThere',
+    from: 'case "failed":\n        return this.#fail(object, failedOf(outcome, tried), now);',
+    to: 'case "failed":\n        if (outcome.error.kind === "unreachable") {\n          objects.markDelivered(object, false, job.destinationVersion, now);\n          return endOf("delivered", outcome);\n        }\n        return this.#fail(object, failedOf(outcome, tried), now);',
     force: "stores",
     isFrequent: true,
   },

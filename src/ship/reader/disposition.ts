@@ -24,6 +24,8 @@ export interface Standing {
   othersPass: boolean;
   /** An object was set aside, and none has been delivered since. */
   isSetAsideLast: boolean;
+  /** Another object failed and was delivered later, so the destination fails by chance. */
+  othersRecover: boolean;
   /**
    * What became of the test record; null: it was not sent. "none": there is none, as a store that
    * takes a small object shows little about a large one.
@@ -38,6 +40,8 @@ export interface Standing {
 const PATIENCE = {
   divide: { tries: 3, ms: 60_000, least: 2 },
   set_aside: { tries: 5, ms: 120_000, least: 3 },
+  /** To set aside where the destination fails by chance, as it does some times in a row then. */
+  by_chance: { tries: 20, ms: Number.POSITIVE_INFINITY, least: 20 },
 } as const;
 
 /**
@@ -56,14 +60,14 @@ const PATIENCE = {
  * | | yes | no | refused, or there is none | wait |
  */
 export function stepAfter(standing: Standing): Step {
-  const { failure, tries, failingMs, isDivisible, othersPass, isSetAsideLast, test } = standing;
+  const { failure, tries, failingMs, isDivisible, othersPass, isSetAsideLast, othersRecover, test } = standing;
   if (failure === "unusable") return "wait";
   if (failure === "refused") return isSetAsideLast && !othersPass ? "wait" : "set_aside";
   // One after another: the fault is not theirs.
   const canAsk = test === null && !othersPass && !isSetAsideLast;
   const isParking = failure === "misconfigured";
   const step = isDivisible ? "divide" : "set_aside";
-  const { tries: many, ms, least } = PATIENCE[step];
+  const { tries: many, ms, least } = PATIENCE[step === "set_aside" && othersRecover ? "by_chance" : step];
   const isLong = tries >= many || (tries >= least && failingMs >= ms) || (isParking && test === "taken" && isDivisible);
   if (!isLong) return isParking && canAsk ? "ask" : "wait";
   if (othersPass || (test === "taken" && !isSetAsideLast)) return step;

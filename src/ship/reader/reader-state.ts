@@ -253,6 +253,11 @@ export class ReaderState extends Tables {
     });
   }
 
+  /** Nothing that waits has failed: what had was set aside. */
+  noneFails(): void {
+    this.set(UNPARKED);
+  }
+
   /** All that had failed is due. */
   relieved(nowMs: number): void {
     this.set({ relieved_ms: nowMs });

@@ -96,6 +96,7 @@ describe("what is done with an object that failed", () => {
     isDivisible: true,
     othersPass: false,
     isSetAsideLast: false,
+    othersRecover: false,
     test: null,
   };
   const kinds = ["busy", "unreachable", "misconfigured"] as const;
@@ -115,6 +116,17 @@ describe("what is done with an object that failed", () => {
       { othersPass: true, isDivisible: false, tries: 3, failingMs: 120_000 },
       "set_aside",
     ],
+    [
+      "others pass by chance, and it is one record",
+      { othersPass: true, othersRecover: true, isDivisible: false },
+      "wait",
+    ],
+    [
+      "others pass by chance, and it is one record of many failures",
+      { othersPass: true, othersRecover: true, isDivisible: false, tries: 20 },
+      "set_aside",
+    ],
+    ["others pass by chance, and it has several", { othersPass: true, othersRecover: true, tries: 3 }, "divide"],
     ["nothing else was sent to a store", { isDivisible: false, test: "none" }, "wait"],
     ["it is one record, and nothing else was sent", { isDivisible: false }, "ask"],
     ["it is one record, and the test record passes", { isDivisible: false, test: "taken" }, "set_aside"],
@@ -155,6 +167,7 @@ describe("what is done with an object that failed", () => {
       isDivisible: fc.boolean(),
       othersPass: fc.constant(false),
       isSetAsideLast: fc.boolean(),
+      othersRecover: fc.boolean(),
       test: fc.constantFrom("refused" as const, "none" as const, null),
     });
     fc.assert(fc.property(standing, (all) => ["wait", "ask"].includes(stepAfter(all))));
