@@ -235,9 +235,10 @@ describe("an object that the store refuses for itself", () => {
     const { status, body } = await resend(id);
     expect([status, body.result]).toMatchObject([200, { job: job.id, records: 10 }]);
     expect(await countsOf(job)).toMatchObject({ set_aside: 0, pending: 10 });
-    // It waits: once more changes nothing.
+    // As long as it waits, that is to try it now.
     expect((await resend(id)).status).toBe(200);
     await pass(world, 0);
+    expect((await resend(id)).status).toBe(404);
     expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 30, set_aside: 0 }, null]);
   });
 

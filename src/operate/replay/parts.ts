@@ -53,7 +53,7 @@ export async function sendParts(
       number += 1;
       if (number <= piece.sent) continue;
       if (part.length > 0 && (part.length >= most.records || bytes + line.length > most.bytes)) {
-        const failed = await send.part(part, number - 1 - part.length);
+        const failed = await send.whole(part, number - 1 - part.length);
         if (failed !== null) return failed;
         progress(number - 1, refused);
         part = [];
@@ -67,12 +67,15 @@ export async function sendParts(
     if (!(error instanceof Unreadable)) throw error;
     return { kind: "damaged", words: "it does not read as it was written" };
   }
-  const failed = part.length === 0 ? null : await send.part(part, number - part.length);
+  const failed = part.length === 0 ? null : await send.whole(part, number - part.length);
   if (failed !== null) return failed;
   progress(number, refused);
   if (refused.records === 0) return { kind: "delivered", verified: false };
   return { kind: "refused", words: `${refused.words} (${refused.records} of ${number} records; the others were sent)` };
 }
+
+/** An attempt ends with so many records in a row that fail. */
+const SUSPECTS_MAX = 100;
 
 /** Records that the target will not take, of all attempts. */
 export interface Refused {
@@ -86,8 +89,10 @@ class PartSender {
   readonly #target: Receiving["target"];
   readonly #shows: Receiving["shows"];
   readonly #refused: Refused;
-  /** What was sent last was refused without the target's word for it. */
-  #isBlamedLast = false;
+  /** Why records failed alone while a test record passed; nothing else has passed since. */
+  #suspects: Extract<CopyOutcome, { kind: "failed" }>[] = [];
+  /** Whether any other records passed in this attempt. */
+  #hasPassed = false;
 
   constructor(key: string, piece: Piece, { target, shows }: Pick<Receiving, "target" | "shows">, refused: Refused) {
     this.#name = key.replace(/(?:\.[a-z]+)*$/, "");
@@ -95,6 +100,21 @@ class PartSender {
     this.#target = target;
     this.#shows = shows;
     this.#refused = refused;
+  }
+
+  /** A part, and what follows from records that failed alone. As {@link part}. */
+  async whole(lines: readonly Uint8Array[], from: number): Promise<CopyOutcome | null> {
+    const failed = await this.part(lines, from);
+    if (failed !== null) return failed;
+    const [first, second] = this.#suspects;
+    // Where nothing passes but a test record, the fault is not theirs.
+    if (first !== undefined && second !== undefined && !this.#hasPassed) return first;
+    this.#refuseSuspects();
+    return null;
+  }
+
+  #refuseSuspects(): void {
+    for (const { error } of this.#suspects.splice(0)) this.#refuse(1, error.words);
   }
 
   /**
@@ -106,7 +126,8 @@ class PartSender {
     const outcome = await this.#write(lines, from, tries);
     switch (outcome.kind) {
       case "delivered":
-        this.#isBlamedLast = false;
+        this.#hasPassed = true;
+        this.#refuseSuspects();
         return null;
       case "divide":
         if (lines.length < 2) return this.#refuse(1, outcome.why ?? "too much for one request");
@@ -118,14 +139,14 @@ class PartSender {
         const again = outcome.again.flatMap((number) => lines[number] ?? []);
         return again.length === 0 ? null : this.part(again, from, tries + 1);
       }
-      case "failed":
-        if (outcome.error.kind === "refused") return this.#refuse(lines.length, outcome.error.words);
-        if (await this.#isToBlame(outcome.error.kind)) {
-          if (lines.length > 1) return this.#halves(lines, from, tries);
-          this.#isBlamedLast = true;
-          return this.#refuse(1, outcome.error.words);
-        }
-        return { kind: "failed", error: outcome.error, doubtful: outcome.mayBeThere ?? true };
+      case "failed": {
+        const { error, mayBeThere: doubtful = true } = outcome;
+        if (error.kind === "refused") return this.#refuse(lines.length, error.words);
+        const failed = { kind: "failed", error, doubtful } as const;
+        if (!(await this.#isToBlame(error.kind))) return failed;
+        if (lines.length > 1) return this.#halves(lines, from, tries);
+        return this.#suspects.push(failed) > SUSPECTS_MAX ? failed : null;
+      }
       case "key_taken":
         throw new Error("a receiver has no keys");
     }
@@ -145,7 +166,7 @@ class PartSender {
   async #isToBlame(failure: FailureKind["kind"]): Promise<boolean> {
     const standing: Omit<Standing, "test"> = {
       ...{ failure, tries: this.#piece.attempts + 1, failingMs: 0, of: "records", othersPass: false },
-      isSetAsideLast: this.#isBlamedLast,
+      ...{ isSetAsideLast: false, othersRecover: false },
     };
     if (this.#shows !== "record" || stepAfter({ ...standing, test: null }) !== "ask") return false;
     const test = (await this.#target.probe()) === null ? "taken" : "refused";

@@ -223,7 +223,7 @@ export type WriteOutcome =
    * compression each. `why`: of what was refused together; null: it exceeds what one write may
    * hold. `mayBeThere`: some of it may have been taken all the same; absent: it was not.
    */
-  | { kind: "divide"; records: number; bytes: number; why: string | null; mayBeThere?: boolean }
+  | { kind: "divide"; records: number; bytes: number; why: string | null; mayBeThere?: boolean; said?: string }
   /** All was taken but what this says. */
   | ({ kind: "partly" } & Leftover);
 

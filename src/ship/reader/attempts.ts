@@ -26,6 +26,9 @@ const FEW = 15;
 /** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
 const BUFFERED_MAX_BYTES = 2_000_000;
 
+/** What failed by chance so long before an object, in ms, may fail on that by chance. */
+const RECENTLY_MS = 3_600_000;
+
 /** What an attempt reads and changes of the reader that it is part of. */
 export interface AttemptHost {
   /** Where the job's objects go; or why that is unknown, in words. */
@@ -136,11 +139,15 @@ export class Attempts {
     const { state, objects } = this.#host;
     const { attempts, failing_ms: sinceMs, passes } = object;
     const isOwn = targetOf(object) === null;
+    const isDivisible = takesRecords && objects.isDivisible(object);
+    const recentMs = (sinceMs ?? nowMs) - RECENTLY_MS;
     return {
       ...{ failure: kind, tries: attempts + 1, test, failingMs: sinceMs === null ? 0 : nowMs - sinceMs },
-      of: !takesRecords ? "object" : objects.isDivisible(object) ? "records" : "record",
+      of: !takesRecords ? "object" : isDivisible ? "records" : "record",
       othersPass: isOwn && attempts > 0 && state.requireRow().passes > passes,
       isSetAsideLast: isOwn && state.wasSetAsideLast(),
+      // It costs a look at many rows, and decides only what is set aside.
+      othersRecover: isOwn && !isDivisible && attempts > 1 && objects.hasRecovered(recentMs),
     };
   }
 
@@ -327,7 +334,8 @@ export class Attempts {
     if (!objects.markFailed(object, words, now + wait.delayMs, now, mayBeThere, error.said)) return end(false, wait.do);
     // One object that keeps failing alone is not an outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
-    const forUploads = waitAfter(error, failures, random);
+    // Nor do those that pass meanwhile wait ever longer, the more fail beside them.
+    const forUploads = waitAfter(error, othersPass ? 1 : failures, random);
     state.failed(words, now + forUploads.delayMs, now, failures, forUploads.do === "park");
     return end(true, wait.do);
   }
@@ -335,8 +343,13 @@ export class Attempts {
   /** Of an object that is to blame itself, the halves go on. */
   #divide(object: ObjectRow, { error, mayBeThere }: Failed, now: number): UploadEnd {
     const { objects, state } = this.#host;
-    const half = { records: Math.ceil(object.records / 2), bytes: object.raw_bytes, why: error.words, mayBeThere };
-    const counts = objects.divide({ ...object, passes: state.requireRow().passes }, half, now);
+    const { words: why, said } = error;
+    const half = { records: Math.ceil(object.records / 2), bytes: object.raw_bytes, why, mayBeThere };
+    const counts = objects.divide(
+      { ...object, passes: state.requireRow().passes },
+      { ...half, ...(said !== undefined && { said }) },
+      now,
+    );
     return endOf(counts ? "divided" : "superseded", { kind: "failed", error });
   }
 }
@@ -362,10 +375,13 @@ function failedOf({ error, mayBeThere }: Extract<WriteOutcome, { kind: "failed" 
 
 type TakenPartly = Extract<WriteOutcome, { kind: "partly" }>;
 
-/** What the destination before has not taken goes to the new one, which may. */
-function afterMove({ again, refused, unnamed }: TakenPartly): TakenPartly {
+/**
+ * What the destination before has not taken goes to the new one, which may: it may be the same one,
+ * with another key.
+ */
+function afterMove({ again, refused, unnamed, mayBeThere = false }: TakenPartly): TakenPartly {
   const left = [...again, ...refused.map(({ record }) => record)];
-  return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true };
+  return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true, mayBeThere };
 }
 
 /** How one attempt ended; docs/operations.md says what each means. */

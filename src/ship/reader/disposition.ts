@@ -24,6 +24,8 @@ export interface Standing {
   othersPass: boolean;
   /** An object was set aside, and none has been delivered since. */
   isSetAsideLast: boolean;
+  /** Another object failed and was delivered later, so the destination fails by chance. */
+  othersRecover: boolean;
   /**
    * What became of the test record; null: it was not sent. "none": it would show nothing, as a
    * store that takes a small object shows little about a large one.
@@ -40,6 +42,8 @@ const PATIENCE = {
   records: { tries: 3, ms: 60_000, least: 2 },
   record: { tries: 5, ms: 120_000, least: 3 },
   object: { tries: 7, ms: 100_000, least: 6 },
+  /** To set aside where the destination fails by chance, as it does some times in a row then. */
+  by_chance: { tries: 20, ms: Number.POSITIVE_INFINITY, least: 20 },
 } as const;
 
 /**
@@ -58,14 +62,14 @@ const PATIENCE = {
  * | | yes | no | refused, or there is none | wait |
  */
 export function stepAfter(standing: Standing): Step {
-  const { failure, tries, failingMs, of, othersPass, isSetAsideLast, test } = standing;
+  const { failure, tries, failingMs, of, othersPass, isSetAsideLast, othersRecover, test } = standing;
   if (failure === "unusable") return "wait";
   if (failure === "refused") return isSetAsideLast && !othersPass ? "wait" : "set_aside";
   // One after another: the fault is not theirs.
   const canAsk = test === null && !othersPass && !isSetAsideLast;
   const isParking = failure === "misconfigured";
   const step = of === "records" ? "divide" : "set_aside";
-  const { tries: many, ms, least } = PATIENCE[of];
+  const { tries: many, ms, least } = PATIENCE[step === "set_aside" && othersRecover ? "by_chance" : of];
   const isShown = isParking && test === "taken" && of === "records";
   const isLong = isShown || tries >= many || (tries >= least && failingMs >= ms);
   if (!isLong) return isParking && canAsk ? "ask" : "wait";

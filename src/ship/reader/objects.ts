@@ -27,6 +27,11 @@ export type Lane = keyof typeof FAR;
  */
 const ASIDE_MANY = 1_000;
 
+/** The newest objects among which one is looked for that had failed. */
+const RECOVERED_AMONG = 2_000;
+/** One or two are an outage, which is over; these are chance. */
+const RECOVERED_MANY = 3;
+
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
 
@@ -160,6 +165,19 @@ export class Objects extends ReaderPart {
     return failing?.error ?? null;
   }
 
+  /**
+   * Whether so many objects were delivered since then, in ms, that had failed at their job's
+   * destination, as none does once. Of the parts of one that was divided, the first try that counts
+   * is that of the whole.
+   */
+  hasRecovered(sinceMs: number): boolean {
+    const recovered = this.sql.only<number>`
+      SELECT count(*) FROM (SELECT state, failing_ms, uploaded_ms, attempts, origin, elsewhere FROM object
+        ORDER BY number DESC LIMIT ${RECOVERED_AMONG}) WHERE state = 'delivered' AND failing_ms IS NOT NULL
+        AND uploaded_ms >= ${sinceMs} AND elsewhere IS NULL AND attempts > iif(origin IS NULL, 1, 2)`;
+    return recovered >= RECOVERED_MANY;
+  }
+
   /** It can be sent in parts: so far as is seen without a look at its lines. */
   isDivisible(object: ObjectRow): boolean {
     return object.records > 1 && object.doubtful !== DOUBT.partly && areLines(object);
@@ -200,7 +218,7 @@ export class Objects extends ReaderPart {
         doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, aside_ms = ${nowMs},
         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
         target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
-    if (this.failingWith() === null) this.state.noneFails();
+    if (changed > 0 && object.target === null && this.failingWith() === null) this.state.noneFails();
     return changed > 0;
   }
 
@@ -211,12 +229,12 @@ export class Objects extends ReaderPart {
   divide(object: ObjectRow, most: Divided, nowMs: number): boolean {
     if (this.object(object.number)?.state !== "waiting") return false;
     const { passes, aside_objects: aside } = this.state.requireRow();
-    const { why, mayBeThere = false } = most;
+    const { why, mayBeThere = false, said } = most;
     const isMany = why !== null && aside >= ASIDE_MANY;
     if (isMany || object.records < 2 || !isDivisible(object, this.#cutInto())) {
       const not = isMany ? `not taken apart, as ${aside} objects are set aside` : "it cannot be divided";
       const words = `${why ?? "more than the destination takes in one request"}; ${not}`;
-      this.markSetAside(object, failureWords(words, "set_aside"), nowMs, mayBeThere);
+      this.markSetAside(object, failureWords(words, "set_aside"), nowMs, mayBeThere, said);
       return true;
     }
     const records = Math.min(most.records, object.records - 1);

@@ -79,6 +79,34 @@ describe("a replay to a receiver", () => {
     expect([taken.length, new Set(taken).size]).toEqual([RECORDS - 1, RECORDS - 1]);
   });
 
+  it.each([0, 2, RECORDS - 2])("finds two records that it fails on, beside each other, from %i", async (from) => {
+    const taken: string[] = [];
+    const shipped = await shippedJob(1);
+    let poison: string[] | undefined;
+    const { ended } = await replayed(shipped, (records) => {
+      poison ??= records.slice(from, from + 2);
+      if (poison.some((each) => records.includes(each))) return 500;
+      taken.push(...records);
+      return 204;
+    });
+    expect(ended).toMatchObject({ state: "done", failed: { objects: 1 } });
+    expect(ended.problems).toMatchObject([{ why: expect.stringContaining(`HTTP 500 (2 of ${RECORDS} records`) }]);
+    expect([taken.length, new Set(taken).size]).toEqual([RECORDS - 2, RECORDS - 2]);
+  });
+
+  it("blames no record where it takes a test record alone", async () => {
+    const shipped = await shippedJob(1);
+    let isDown = true;
+    connect(https.conf, async (url, init) => {
+      const isTest = ((await asked(url, init)).headers.get("idempotency-key") ?? "").startsWith("test-");
+      return new Response(null, { status: isTest || !isDown ? 204 : 429 });
+    });
+    const { id } = await shipped.begin({ ...ALL, destination_conf: https.conf });
+    for (let n = 0; n < 12; n++) await runReplays();
+    isDown = false;
+    expect(await shipped.settle(id)).toMatchObject({ state: "done", done: { records: RECORDS }, problems: [] });
+  });
+
   it("goes on after what it has, where one part fails, and sends that again under its id", async () => {
     const taken: string[] = [];
     let requests = 0;

@@ -177,5 +177,7 @@ describe("an item of a bulk request", () => {
     for (const errors of [undefined, null, "false", 0]) expect(judge(errors, created)).toMatchObject(UNCLEAR);
     expect(judge(true, created)).toMatchObject(UNCLEAR);
     expect(judge(true, created, { create: { status: 409 } })).toEqual({ kind: "taken" });
+    const other = { create: { status: 409, error: { type: "cluster_block_exception" } } };
+    expect(judge(true, created, other)).toMatchObject({ kind: "partly", again: [1], refused: [] });
   });
 });

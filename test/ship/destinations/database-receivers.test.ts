@@ -295,7 +295,7 @@ describe("otlp", () => {
   it.each([2, "2"])("sends nothing again that was rejected in part: %o", async (rejectedLogRecords) => {
     const outcome = await answered("otlp", () => Response.json({ partialSuccess: { rejectedLogRecords } }));
     const unnamed = { records: 2, words: "HTTP 200, but records were rejected" };
-    const said = expect.stringMatching(/"rejectedLogRecords":"?2"?/);
+    const said = JSON.stringify({ partialSuccess: { rejectedLogRecords } });
     expect(outcome).toEqual({ kind: "partly", isSent: true, again: [], error: null, refused: [], unnamed, said });
   });
 

@@ -238,11 +238,12 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
   it.each(["at its start", "at its end"])("calls no success what breaks off %s", async (where) => {
     const { to, held } = open((fetch) => async (url, init) => {
       const answer = await fetch(url, init);
-      const said = where === "at its end" ? new Uint8Array(await answer.arrayBuffer()) : new Uint8Array();
+      let said = where === "at its end" ? new Uint8Array(await answer.arrayBuffer()) : new Uint8Array();
       const body = new ReadableStream<Uint8Array>({
         pull(controller) {
-          if (said.length > 0 && controller.desiredSize === 1) controller.enqueue(said.slice());
+          if (said.length > 0) controller.enqueue(said);
           else controller.error(new Error("connection reset"));
+          said = new Uint8Array();
         },
       });
       return new Response(body, { status: 200, headers: answer.headers });

@@ -96,6 +96,7 @@ describe("what is done with an object that failed", () => {
     of: "records",
     othersPass: false,
     isSetAsideLast: false,
+    othersRecover: false,
     test: null,
   };
   const kinds = ["busy", "unreachable", "misconfigured"] as const;
@@ -115,6 +116,13 @@ describe("what is done with an object that failed", () => {
       { othersPass: true, of: "record", tries: 3, failingMs: 120_000 },
       "set_aside",
     ],
+    ["others pass by chance, and it is one record", { othersPass: true, othersRecover: true, of: "record" }, "wait"],
+    [
+      "others pass by chance, and it is one record of many failures",
+      { othersPass: true, othersRecover: true, of: "record", tries: 20 },
+      "set_aside",
+    ],
+    ["others pass by chance, and it has several", { othersPass: true, othersRecover: true, tries: 3 }, "divide"],
     ["nothing else was sent to a store", { of: "object", tries: 9, test: "none" }, "wait"],
     ["others pass, and a store has refused it six times", { othersPass: true, of: "object", tries: 6 }, "wait"],
     ["others pass, and a store has refused it seven times", { othersPass: true, of: "object", tries: 7 }, "set_aside"],
@@ -157,6 +165,7 @@ describe("what is done with an object that failed", () => {
       of: fc.constantFrom("records" as const, "record" as const, "object" as const),
       othersPass: fc.constant(false),
       isSetAsideLast: fc.boolean(),
+      othersRecover: fc.boolean(),
       test: fc.constantFrom("refused" as const, "none" as const, null),
     });
     fc.assert(fc.property(standing, (all) => ["wait", "ask"].includes(stepAfter(all))));

@@ -11,6 +11,9 @@ const RECORDS = 10_000;
 /** What each record gets besides its own text, in bytes: an action with its id, and a time. */
 const ADDED_BYTES = 150;
 
+/** Of a `create` whose id is there. */
+const CONFLICT = "version_conflict_engine_exception";
+
 const TAKEN: Success = { statuses: [200], otherwise: "what became of each record" };
 
 /**
@@ -75,8 +78,9 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
     const { status, type, isElsewhere } = resultOf(item);
     if (isElsewhere) refused.push({ entry, words: words({ status }, "failure_store") });
     // It is there from an earlier attempt.
-    isRepeat ||= status === 409;
-    if (status < 300 || status === 409) continue;
+    const isThere = status === 409 && (type ?? CONFLICT) === CONFLICT;
+    isRepeat ||= isThere;
+    if (status < 300 || isThere) continue;
     const failure = failureOf({ ...answer, status }, type);
     if (failure.kind === "refused") refused.push({ entry, words: words({ status }, type) });
     else {

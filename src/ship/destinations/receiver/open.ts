@@ -136,14 +136,23 @@ async function outcomeOf(
           (record) => record !== named,
         );
         const refused = [{ record: named, words: error.words }];
-        return partly({ isSent: true, refused, again, mayBeThere: true });
+        return partly({ isSent: true, refused, again, mayBeThere: true, ...saidIn(error) });
       }
       if (object.records < 2) return { kind: "failed", error, mayBeThere };
-      const half = { records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
+      const half = {
+        records: Math.ceil(object.records / 2),
+        bytes: object.rawBytes,
+        why: error.words,
+        ...saidIn(error),
+      };
       // What it has, it has once, however often it is sent.
       return { kind: "divide", ...half, mayBeThere: mayBeThere && sender.receiver.tellsRepeats !== true };
     }
   }
+}
+
+function saidIn({ said }: Failure): { said?: string } {
+  return said === undefined ? {} : { said };
 }
 
 /** What a receiver answers to a test record, where that is a refusal too; null: it takes it. */
