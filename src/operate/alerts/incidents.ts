@@ -19,7 +19,7 @@ export const SETTLE_CHECKS = 3;
  */
 export const ROOM = { sent: 90, functions: 100, warnings: 50, errors: 100 } as const;
 
-/** What one sender names, of that. Those that still fail stay, though others of it are named now. */
+/** What one sender names, of that. Those that still fail stay, though it names others now. */
 const SENT_BY_ONE_MAX = 10;
 
 /** Errors that are recovering, beside those: a new error does not wait until they are over. */

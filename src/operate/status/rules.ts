@@ -68,7 +68,7 @@ function compared(a: Subject, b: Subject): number {
   return 0;
 }
 
-/** By {@link keyOf}, what the facts say: in findings of their own, and with those that are counted. */
+/** By {@link keyOf}: findings of their own, and those of functions that others may count. */
 export interface FoundKeys {
   own: ReadonlySet<string>;
   counted: ReadonlySet<string>;

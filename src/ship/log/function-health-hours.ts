@@ -262,7 +262,7 @@ function ranOf(health: Health): Ran {
   return { events: invocations(health), failed: health.failed };
 }
 
-/** What fails much, and mostly, goes before what is busy and fails seldom; then comes what is busy. */
+/** What fails much, and mostly, goes before what is busy and fails seldom; then what is busy. */
 function byWorth(a: Ran, b: Ran): number {
   const badness = ({ events, failed }: Ran): number => (failed === 0 ? 0 : failed ** 2 / events);
   return badness(b) - badness(a) || b.events - a.events;
