@@ -293,9 +293,11 @@ describe("otlp", () => {
   );
 
   it.each([2, "2"])("sends nothing again that was rejected in part: %o", async (rejectedLogRecords) => {
-    const outcome = await answered("otlp", () => Response.json({ partialSuccess: { rejectedLogRecords } }));
+    const answer = { partialSuccess: { rejectedLogRecords } };
+    const outcome = await answered("otlp", () => Response.json(answer));
     const unnamed = { records: 2, words: "HTTP 200, but records were rejected" };
-    expect(outcome).toEqual({ kind: "partly", isSent: true, again: [], error: null, refused: [], unnamed });
+    const said = JSON.stringify(answer);
+    expect(outcome).toEqual({ kind: "partly", isSent: true, again: [], error: null, refused: [], unnamed, said });
   });
 
   it.each(["", "{}", '{"partialSuccess":null}', '{"partialSuccess":{"errorMessage":"a warning"}}'])(

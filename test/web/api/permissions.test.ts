@@ -45,6 +45,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "GET /datasets/:dataset/fields/default": "logs:read",
   "GET /set-aside": "logs:edit",
   "GET /set-aside/:aside_id": "logs:edit",
+  "PUT /set-aside/:aside_id": "logs:edit",
   "DELETE /set-aside/:aside_id": "logs:edit",
   "POST /set-aside/:aside_id/resend": "logs:edit",
   "POST /set-aside/resend": "logs:edit",
