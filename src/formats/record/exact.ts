@@ -4,9 +4,9 @@ import { isObject, messageText } from "./record.ts";
 /*
  * `JSON.parse` rounds numbers, moves keys that are whole numbers to the front, and V8 may take one
  * key with an escape for another. So here it gets a marked text: every number is a string that
- * begins with "n", other strings that begin so have an "s" before it, and so do those with one of
- * their own; each key begins with "k", and has no escape. It then has nothing to round, to move or
- * to mistake; repeated keys and escapes in strings are left to it.
+ * begins with "n", each key begins with "k" and has no escape, and other strings that begin with
+ * "n", "k" or "s" have an "s" before it. It then has nothing to round, to move or to mistake;
+ * repeated keys and escapes in strings are left to it.
  */
 
 /** A string, with the colon that makes it a key; or a number. Unrolled, so that it is linear. */
@@ -16,7 +16,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[-+.\dEe]*/g;
 const MARKED = /(?<!\\)"(?:s|n([^"]*)"|k([^"]*)":)/g;
 
 function mark(token: string, colon: string | undefined): string {
-  if (colon === undefined) return token.startsWith('"') ? token.replace(/^"(?=[ns\\])/, '"s') : `"n${token}"`;
+  if (colon === undefined) return token.startsWith('"') ? token.replace(/^"(?=[kns\\])/, '"s') : `"n${token}"`;
   const key = token.slice(0, -colon.length);
   const written = key.includes("\\") ? jsonText(JSON.parse(key)) : key;
   return `"k${written.slice(1, -1).replaceAll(/[%"\\]/g, encodeURIComponent)}":`;

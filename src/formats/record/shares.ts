@@ -3,9 +3,12 @@ import type { Source } from "./source.ts";
 /** Of what the platform traced: it says whose events these are; all others say so themselves. */
 export const TRACED: Source = "tail";
 
-/** The sender, if one names it; absent: the platform does, or it is unknown. */
+/** Who writes to the queue without a word of its source: it names what it likes, as any sender. */
+const UNKNOWN: Source = "unknown";
+
+/** The sender, if one names it; absent: the platform does. @param source "": it is unknown. */
 export function sentBy(source: Source | undefined): { sender?: Source } {
-  return source === undefined || source === "" || source === TRACED ? {} : { sender: source };
+  return source === undefined || source === TRACED ? {} : { sender: source || UNKNOWN };
 }
 
 /**

@@ -15,7 +15,10 @@ type Row = {
   opened_ms: number | null;
   over_ms: number | null;
   ended_ms: number | null;
-  /** JSON: ids of receivers; below zero: told with another incident, so its end is not told. */
+  /**
+   * JSON: ids of receivers; below zero: told with another incident, so its end is not told; and
+   * half more: told that it became worse.
+   */
   told: string;
 };
 
@@ -72,8 +75,6 @@ export class IncidentRows extends Tables {
       const known = states.get(each.id);
       states.delete(each.id);
       if (known === state) continue;
-      if (each.worse && !before.find(({ id }) => id === each.id)?.worse)
-        this.sql.run`UPDATE incident SET told = '[]' WHERE id = ${each.id}`;
       this.sql.run`
         INSERT INTO incident (id, state, opened_ms) VALUES (${each.id}, ${state}, ${each.openedMs})
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, opened_ms = excluded.opened_ms`;
@@ -100,17 +101,15 @@ export class IncidentRows extends Tables {
       return mutes.has(keyOf(incident.finding)) ? [] : [{ row, incident, told: toldOf(row) }];
     });
     for (const calls of this.#receivers.all()) {
-      const untold = open.filter(
-        ({ incident, told }) => !told.some((id) => Math.abs(id) === calls.id) && calls.wants(incident, nowMs),
-      );
+      const untold = open.filter((each) => !isTold(each, calls.id) && calls.wants(each.incident, nowMs));
       for (const group of together(untold)) {
         // Without room, they are told later, if still open.
         if (!calls.hasRoom()) break;
         const [first, ...others] = group;
         calls.add("incident.opened", withOthers(first.incident, others), null, nowMs);
-        for (const each of group) {
-          each.told.push(each === first ? calls.id : -calls.id);
-          this.#tell(each.row, each.told);
+        for (const { row, incident, told } of group) {
+          told.push(row === first.row ? calls.id : -calls.id, ...(incident.worse ? [calls.id + WORSE] : []));
+          this.#tell(row, told);
         }
       }
     }
@@ -120,7 +119,7 @@ export class IncidentRows extends Tables {
   untold(receiver: number): void {
     for (const row of this.#rows("TRUE")) {
       const told = toldOf(row);
-      const others = told.filter((id) => Math.abs(id) !== receiver);
+      const others = told.filter((id) => Math.floor(Math.abs(id)) !== receiver);
       if (others.length < told.length) this.#tell(row, others);
     }
   }
@@ -157,8 +156,16 @@ export class IncidentRows extends Tables {
       UPDATE incident SET state = ${JSON.stringify(state)}, over_ms = ${overMs}, ended_ms = ${nowMs}
         WHERE id = ${each.id}`;
     // Muted ones too: a pager that was called is to know that it is over.
-    for (const calls of this.#receivers.all())
-      if (told.includes(calls.id) && calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
+    for (const calls of this.#receivers.all().filter(({ id }) => told.includes(id))) {
+      if (calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
+      // Those that it stood for may go on, and are told anew.
+      for (const row of this.#rows("ended_ms IS NULL"))
+        if (groupOf(row, trackedOf(row)) === groupOf(row, each))
+          this.#tell(
+            row,
+            toldOf(row).filter((id) => id !== -calls.id),
+          );
+    }
   }
 
   #sweep(nowMs: number): void {
@@ -188,10 +195,20 @@ const TOLD_EACH = 3;
 /** Names in a call beside the first. */
 const ALSO_NAMED = 10;
 
+/** Of what a receiver was told that it became worse, beside its id. */
+const WORSE = 0.5;
+
+function isTold({ incident, told }: Told, receiver: number): boolean {
+  return told.some((id) => Math.abs(id) === receiver) && (!incident.worse || told.includes(receiver + WORSE));
+}
+
+/** What one sender names is no group with what others do. */
+function groupOf({ id }: Pick<Row, "id">, { finding: { kind, subject, sender } }: Tracked): string {
+  return subject.type === "function" ? JSON.stringify([kind, sender]) : id;
+}
+
 function together(untold: readonly Told[]): [Told, ...Told[]][] {
-  const groups = Map.groupBy(untold, ({ row, incident: { finding } }) =>
-    finding.subject.type === "function" ? finding.kind : row.id,
-  );
+  const groups = Map.groupBy(untold, ({ row, incident }) => groupOf(row, incident));
   return [...groups.values()].flatMap((group) =>
     group.length > TOLD_EACH ? [group as [Told, ...Told[]]] : group.map((each): [Told] => [each]),
   );

@@ -17,7 +17,10 @@ export const SETTLE_CHECKS = 3;
  * How many findings are tracked individually; one more finding counts the rest. Each of these has
  * room of its own: what senders name, functions, and of jobs and the account warnings, and errors.
  */
-export const ROOM = { sent: 30, functions: 100, warnings: 50, errors: 100 } as const;
+export const ROOM = { sent: 90, functions: 100, warnings: 50, errors: 100 } as const;
+
+/** What one sender names, of that. Those that still fail stay, though it names others now. */
+const SENT_BY_ONE_MAX = 10;
 
 /** Errors that are recovering, beside those: a new error does not wait until they are over. */
 const RECOVERING_MAX = 100;
@@ -201,10 +204,8 @@ function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracke
   const all = new Map(findings.map((finding) => [keyOf(finding), finding]));
   const rank = ([key, { severity }]: [string, Finding]): string => `${severity === "error" ? 0 : 1}${key}`;
   const others = [...all].filter(([key]) => !known.has(key)).sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
-  const followed = Map.groupBy([...known.values()], ({ finding }) => roomOf(finding));
-  const left = [...Map.groupBy(others, ([, finding]) => roomOf(finding))].flatMap(([room, fresh]) =>
-    room === null ? [] : fresh.slice(roomLeft(room, followed.get(room) ?? [])),
-  );
+  const rooms = new Rooms(known.values());
+  const left = others.filter(([, finding]) => !rooms.admits(finding));
   for (const [key] of left) all.delete(key);
   if (left.length > 0) {
     const more = moreFinding(left.map(([, finding]) => finding));
@@ -213,17 +214,41 @@ function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracke
   return all;
 }
 
-/** null: it counts others. */
-function roomOf({ kind, subject, sender, severity }: Finding): keyof typeof ROOM | null {
-  if (kind === MORE) return null;
-  if (sender !== undefined) return "sent";
-  if (subject.type === "function") return "functions";
-  return severity === "error" ? "errors" : "warnings";
+/** What is left of {@link ROOM}. */
+class Rooms {
+  readonly #left = new Map<string, number>(Object.entries(ROOM));
+
+  constructor(followed: Iterable<Tracked>) {
+    let recovering = 0;
+    for (const { finding, well } of followed) {
+      const isRecovering = well !== null && roomsOf(finding).includes("errors") && recovering < RECOVERING_MAX;
+      if (isRecovering) recovering += 1;
+      else this.#take(finding);
+    }
+  }
+
+  admits(finding: Finding): boolean {
+    const isRoom = roomsOf(finding).every((room) => this.#leftOf(room) > 0);
+    if (isRoom) this.#take(finding);
+    return isRoom;
+  }
+
+  #take(finding: Finding): void {
+    for (const room of roomsOf(finding)) this.#left.set(room, this.#leftOf(room) - 1);
+  }
+
+  #leftOf(room: string): number {
+    return this.#left.get(room) ?? SENT_BY_ONE_MAX;
+  }
 }
 
-function roomLeft(room: keyof typeof ROOM, followed: readonly Tracked[]): number {
-  const recovering = room === "errors" ? followed.filter(({ well }) => well !== null).length : 0;
-  return Math.max(0, ROOM[room] - followed.length + Math.min(recovering, RECOVERING_MAX));
+/** In which a finding takes room. */
+function roomsOf({ kind, subject, sender, severity }: Finding): string[] {
+  // It counts others.
+  if (kind === MORE) return [];
+  if (sender !== undefined) return ["sent", `of ${sender}`];
+  if (subject.type === "function") return ["functions"];
+  return [severity === "error" ? "errors" : "warnings"];
 }
 
 function moreFinding(left: readonly Finding[]): Finding {

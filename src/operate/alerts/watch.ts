@@ -10,7 +10,7 @@ import { gather, type WatchMemory } from "../status/gather.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "../status/kinds.ts";
 import { noticesOf } from "../status/notices.ts";
 import { Rhythm } from "../status/rhythm.ts";
-import { findingsOf, isUnknown } from "../status/rules.ts";
+import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
 import type { TestAnswer } from "./alert-calls.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
@@ -331,11 +331,12 @@ export class Watch extends DurableObject<Env> {
 export function resultOf(facts: Facts): CheckResult {
   const findings = findingsOf(facts);
   const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
+  const keys = keysIn(facts);
   return {
     findings,
     notices: noticesOf(facts),
     keptSinceMs: facts.account === NO_ANSWER ? null : facts.account.status.keptSinceMs,
-    isUnknown: (finding) => (finding.kind === MORE ? isSilent : isUnknown(facts, finding)),
+    isUnknown: (finding) => (finding.kind === MORE ? isSilent : isUnknown(facts, finding, keys)),
   };
 }
 

@@ -190,7 +190,7 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
 /** Each sender that names too much, to its own harm alone. */
 function crowdFindings({ status: { crowded } }: AccountFacts): Rest[] {
   return [...Map.groupBy(crowded, ({ source }) => sentBy(source).sender)].map(([sender, own]) => {
-    const who = sender === undefined ? "Cloudflare or an unknown sender" : shown(sender);
+    const who = sender === undefined ? "Cloudflare" : shown(sender);
     return {
       ...{ ...head("sender_crowds", "warning"), ...sentBy(sender) },
       summary: own.some(({ what }) => what === "refused")

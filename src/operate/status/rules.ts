@@ -68,15 +68,30 @@ function compared(a: Subject, b: Subject): number {
   return 0;
 }
 
+/** By {@link keyOf}: findings of their own, and those of functions that others may count. */
+export interface FoundKeys {
+  own: ReadonlySet<string>;
+  counted: ReadonlySet<string>;
+}
+
+export function keysIn(facts: Facts): FoundKeys {
+  return { own: new Set(findingsOf(facts).map(keyOf)), counted: new Set(everyFunctionFinding(facts).map(keyOf)) };
+}
+
 /**
  * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
  * be decrypted. Its absence from the findings then does not mean that it is over.
+ * @param keys of the facts: many may be asked for, and each is found among as many.
  */
-export function isUnknown(facts: Facts, finding: Pick<Finding, "subject" | "kind" | "rerun" | "sender">): boolean {
+export function isUnknown(
+  facts: Facts,
+  finding: Pick<Finding, "subject" | "kind" | "rerun" | "sender">,
+  keys: FoundKeys = keysIn(facts),
+): boolean {
   const { subject, rerun } = finding;
   const of = finding.kind as Kind;
   const key = keyOf(finding);
-  if (findingsOf(facts).some((found) => keyOf(found) === key)) return false;
+  if (keys.own.has(key)) return false;
   const source = KIND_SOURCES[of];
   if (source in facts && facts[source as keyof Facts] === NO_ANSWER) return true;
   switch (subject.type) {
@@ -93,7 +108,7 @@ export function isUnknown(facts: Facts, finding: Pick<Finding, "subject" | "kind
       return job === undefined ? !facts.controlAnswered : isUnknownOf(job, of, facts);
     }
     case "function":
-      if (isUnnamed(facts, key)) return true;
+      if (keys.counted.has(key)) return true;
       if (source !== "functions") return false;
       return !facts.controlAnswered || (of !== "function_off" && isQuietUnknown(facts, subject.name));
   }
@@ -119,12 +134,6 @@ function isReceiptUnknown(job: JobFacts, facts: Facts): boolean {
     jobs.some(({ status }) => status === NO_ANSWER) &&
     jobFindings(job, facts).every(({ kind }) => kind !== "nothing_received")
   );
-}
-
-/** Whether the finding exists but is counted with others. */
-function isUnnamed(facts: Facts, key: string): boolean {
-  const isIn = (found: readonly Found[]): boolean => found.some((each) => keyOf(each) === key);
-  return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
 }
 
 /**

@@ -210,7 +210,9 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
   }
   const lines: string[] = [];
   const mapped = mapEvents(events, context, (line) => lines.push(line));
-  return mapped.ok ? { ...mapped, lines } : mapped;
+  if (!mapped.ok) return mapped;
+  const { places: _, ...accepted } = mapped;
+  return { ...accepted, lines };
 }
 
 /**

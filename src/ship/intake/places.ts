@@ -39,10 +39,12 @@ export class KnownPlaces {
     const hour = Math.floor(now() / HOUR_MS);
     if (hour !== this.#hour || this.#known.size > KNOWN_MAX) this.#known.clear();
     this.#hour = hour;
-    const fresh = [...places].filter((place) => !this.#known.has(`${source} ${place}`));
+    const fresh = [...places].map(short).filter((place) => !this.#known.has(`${source} ${place}`));
     if (fresh.length === 0) return null;
     try {
-      const isRoom = await answered("the log", ASK_MS, traceLog(TRACE_LOG, 0).admit(source, fresh.map(short)));
+      // Of more of them, one too many says as much.
+      const asked = fresh.slice(0, SENT_PLACES_MAX + 1);
+      const isRoom = await answered("the log", ASK_MS, traceLog(TRACE_LOG, 0).admit(source, asked));
       if (!isRoom) return Math.ceil(((hour + 1) * HOUR_MS - now()) / 1_000);
       for (const place of fresh) this.#known.add(`${source} ${place}`);
     } catch (error) {

@@ -12,8 +12,8 @@ const HOUR_MS = 3_600_000;
 export const FUNCTION_HEALTH_HOURS = 720;
 
 /**
- * Functions of an hour that are kept in detail, dealt {@link fairly}: those that fail, then the
- * busiest. The others are summed.
+ * Functions of an hour that are kept in detail, dealt {@link fairly}: those that fail most, then
+ * the busiest. The others are summed.
  */
 export const DETAILED_MAX = 200;
 
@@ -181,7 +181,7 @@ export class HealthHours extends Tables {
     if (named.length <= GATHERED_MAX) return [...functions];
     const kept = this.#dealt(
       hour,
-      named.sort(([, a], [, b]) => byWorth(a, b)).map(([key]) => key),
+      named.sort(([, a], [, b]) => byWorth(ranOf(a), ranOf(b))).map(([key]) => key),
     );
     const others = [...functions].filter(([key]) => !kept.has(key)).map(([, health]) => ({ ...health, errors: [] }));
     return [...named.filter(([key]) => kept.has(key)), [SUMMED, others.reduce(addedHealth, NO_HEALTH)]];
@@ -200,28 +200,22 @@ export class HealthHours extends Tables {
     for (const [hour, of] of Map.groupBy(gathered.each.filter(isWanted), (one) => one.hour)) {
       const rows = this.sql.all<{ function: string; health: string }>`
         SELECT function, health FROM function_health WHERE hour = ${hour}`;
-      const before = new Map(rows.map((row) => [row.function, row.health]));
-      const own = of.sort((a, b) => byWorth(a.health, b.health)).map(({ key }) => key);
+      const before = new Map(rows.map((row) => [row.function, JSON.parse(row.health) as Health]));
+      const all = new Map(before);
+      for (const { key, health } of of) all.set(key, addedHealth(all.get(key) ?? NO_HEALTH, health));
+      const named = [...all].filter(([key]) => key !== SUMMED).sort(([, a], [, b]) => byWorth(ranOf(a), ranOf(b)));
       const kept = this.#dealt(
         hour,
-        [...new Set([...before.keys(), ...own])].filter((key) => key !== SUMMED),
+        named.map(([key]) => key),
       );
-      const gone = [...before].filter(([key]) => key !== SUMMED && !kept.has(key));
-      for (const [key] of gone) this.sql.run`DELETE FROM function_health WHERE hour = ${hour} AND function = ${key}`;
-      const changed = new Map<string, Health>();
-      for (const { key, health } of [
-        ...of,
-        ...gone.map(([key, text]) => ({ key, health: JSON.parse(text) as Health })),
-      ]) {
-        const place = kept.has(key) ? key : SUMMED;
-        const stored = before.get(place);
-        const sum = changed.get(place) ?? (stored === undefined ? NO_HEALTH : (JSON.parse(stored) as Health));
-        changed.set(place, addedHealth(sum, place === SUMMED ? { ...health, errors: [] } : health));
+      for (const [key, health] of named.filter(([key]) => !kept.has(key))) {
+        if (before.has(key)) this.sql.run`DELETE FROM function_health WHERE hour = ${hour} AND function = ${key}`;
+        all.delete(key);
+        all.set(SUMMED, addedHealth(all.get(SUMMED) ?? NO_HEALTH, { ...health, errors: [] }));
       }
-      for (const [key, health] of changed) {
-        const row = { hour, function: key, health: JSON.stringify(health) };
-        this.sql.replace("function_health", row);
-      }
+      for (const [key, health] of all)
+        if (health !== before.get(key))
+          this.sql.replace("function_health", { hour, function: key, health: JSON.stringify(health) });
     }
     gathered.each = gathered.each.filter((one) => !isWanted(one));
   }
@@ -258,9 +252,20 @@ function ofKey(key: string): Pick<FunctionSlots, "scriptName" | "source"> {
 const named = (scriptName: string) =>
   clause`function >= ${JSON.stringify(scriptName)} AND function < ${`${JSON.stringify(scriptName)}!`}`;
 
-/** What fails goes first, then what is busy. */
-function byWorth(a: Health, b: Health): number {
-  return Number(b.failed > 0) - Number(a.failed > 0) || invocations(b) - invocations(a);
+type Ran = Pick<Slot, "events" | "failed">;
+
+function addedRan(a: Ran, b: Ran): Ran {
+  return { events: a.events + b.events, failed: a.failed + b.failed };
+}
+
+function ranOf(health: Health): Ran {
+  return { events: invocations(health), failed: health.failed };
+}
+
+/** What fails much, and mostly, goes before what is busy and fails seldom; then what is busy. */
+function byWorth(a: Ran, b: Ran): number {
+  const badness = ({ events, failed }: Ran): number => (failed === 0 ? 0 : failed ** 2 / events);
+  return badness(b) - badness(a) || b.events - a.events;
 }
 
 /** All hours from one up to but not including another: the key begins with the hour. */
@@ -268,7 +273,7 @@ const hours = (from: number, to: number) => clause`
   WITH RECURSIVE asked (hour) AS (SELECT ${from} UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ${to})
   SELECT hour FROM asked`;
 
-/** The last hour by function. Of too many, those stay that fail, then the busiest. */
+/** The last hour by function. Of too many, those stay that fail most, then the busiest. */
 class SlotTally {
   readonly #first: number;
   readonly #each: Map<string, Map<number, Slot>>;
@@ -302,9 +307,8 @@ class SlotTally {
       .filter(([, slots]) => slots.size > 0)
       .map(([key, slots]): KeySlots => [key, [...slots.values()]]);
     if (kept.length <= GATHERED_MAX) return kept;
-    const isFailing = ([, slots]: KeySlots): number => Number(slots.some(({ failed }) => failed > 0));
-    const events = ([, slots]: KeySlots): number => slots.reduce((sum, each) => sum + each.events, 0);
-    const best = kept.sort((a, b) => isFailing(b) - isFailing(a) || events(b) - events(a));
+    const ran = kept.map((each) => ({ each, sum: each[1].reduce(addedRan, { events: 0, failed: 0 }) }));
+    const best = ran.sort((a, b) => byWorth(a.sum, b.sum)).map(({ each }) => each);
     return fairly(best, DETAILED_MAX, ([key]) => ofKey(key).source);
   }
 }

@@ -130,7 +130,8 @@ export class Attempts {
    * while few fail.
    */
   #canShow(object: ObjectRow, shows: Exclude<Terms["shows"], "objects">): boolean {
-    if (shows === "nothing" && object.records < 2) return false;
+    // Of one that was taken apart nothing else fails: its neighbours have passed.
+    if (shows === "nothing" && object.records < 2 && object.origin === null) return false;
     const few = shows === "nothing" ? 1 : FEW;
     return this.#host.objects.countFailing(few + 1) <= few;
   }

@@ -29,6 +29,7 @@ const ASIDE_MANY = 1_000;
 
 /** The newest objects among which one is looked for that had failed. */
 const RECOVERED_AMONG = 2_000;
+
 /** One or two are an outage, which is over; these are chance. */
 const RECOVERED_MANY = 3;
 

@@ -110,7 +110,7 @@ export const KEYS = [
     '"sx"',
     '"kx"',
   ],
-  ...['"\\"k\\":"', '"{\\"n1.0\\"}"', '",\\"EventTimestampMs\\":1"'],
+  ...['"k\\":"', '"k%\\":"', '"\\"k\\":"', '"{\\"n1.0\\"}"', '",\\"EventTimestampMs\\":1"'],
 ];
 
 const SPACE = fc.constantFrom("", "", "", "", " ", "\n  ", "\t", "\r\n");

@@ -27,6 +27,11 @@ describe("the canonical text of JSON", () => {
     ["one of two keys that both have half of a pair", '{"\\ud800":1,"\\ud801":2}', '{"\ufffd":2}'],
     ["no half of a pair", '["\\ud800\\ud83d\\ude00",{"\\udc00x":1.0}]', '["\ufffd\u{1f600}",{"\ufffdx":1.0}]'],
     ["the shortest escapes", '["\\u0041\\/\\u000a\\u0022",{"\\/":1.0}]', '["A/\\n\\"",{"/":1.0}]'],
+    [
+      "strings that begin as a mark does",
+      '["k\\":",1.0,{"a":"kind %\\": 1"},"n1","s"]',
+      '["k\\":",1.0,{"a":"kind %\\": 1"},"n1","s"]',
+    ],
     ["no space between tokens, and all of it in strings", '[ 1.0 ,\n{ " a " : " b " } ]', '[1.0,{" a ":" b "}]'],
   ])("has %s", (_what, json, text) => {
     expect(canonicalText(json)).toBe(text);

@@ -401,6 +401,38 @@ describe("what opens together, or becomes worse", () => {
     expect(summaries()[4]).toMatch(/^over: f\d\d fails\.$/);
   });
 
+  it("is one call for what one sender names alone, so that made-up names stand for no others", async () => {
+    await putWebhook();
+    const madeUp = Array.from({ length: 5 }, (_, n) => ({ ...failing(`made-up ${n}`), sender: "http:ci" }));
+    for (const minute of [0, 1]) await checkAt(minute, [...madeUp, failing("shop")]);
+    expect(summaries()).toHaveLength(2);
+    expect(summaries()).toContain("opened: shop fails.");
+  });
+
+  it("is told anew of those that go on when the one that stood for them is over", async () => {
+    await putWebhook();
+    const many = Array.from({ length: 20 }, (_, n) => failing(`f${String(n).padStart(2, "0")}`));
+    for (const minute of [0, 1]) await checkAt(minute, many);
+    const first = post.calls[0]?.body.data.subject as { name: string };
+    const others = many.filter(({ subject }) => subject.type === "function" && subject.name !== first.name);
+    for (const minute of [5, 10, 15, 20, 25]) await checkAt(minute, others);
+    expect(summaries().slice(1)).toEqual([
+      `over: ${first.name} fails.`,
+      expect.stringMatching(/^opened: f\d\d fails\. The same applies to .* and 8 more\.$/),
+    ]);
+  });
+
+  it("is over for who was told of it as a warning, though it became worse while it was muted", async () => {
+    await putWebhook();
+    for (const minute of [0, 1]) await checkAt(minute, [of(1, { severity: "warning" })]);
+    const incident = post.calls[0]?.body.data.incident;
+    const until = new Date(NOON + HOUR_MS).toISOString();
+    expect((await call("PUT", `/logship/incidents/${incident}/mute`, { until })).status).toBe(200);
+    for (const minute of [5, 10]) await checkAt(minute, [of(1)]);
+    for (const minute of [15, 20, 25, 30]) await checkAt(minute, []);
+    expect(post.calls.map(({ id }) => id)).toEqual([`${incident}_opened`, `${incident}_over`]);
+  });
+
   it("an error that was told as a warning is told once more, under an id of its own", async () => {
     await putWebhook();
     for (const minute of [0, 1]) await checkAt(minute, [of(1, { severity: "warning" })]);

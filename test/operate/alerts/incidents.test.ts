@@ -192,6 +192,16 @@ describe("what senders name", () => {
     expect(isTracked(trackedAfter(sent, sent, [...sent, own], [...sent, own]), own)).toBe(true);
   });
 
+  it("takes no room from what another sender names, though all that had room once still fails", () => {
+    const own = finding({ kind: "function_quiet", subject: { type: "function", name: "till" }, sender: "http:shop" });
+    let tracked: readonly Tracked[] = [];
+    for (const [minute, of] of named(60, { sender: "http:ci" }).entries())
+      tracked = advance(tracked, { ...at(minute, [of]), isUnknown: () => true }, () => crypto.randomUUID()).tracked;
+    for (const minute of [60, 61])
+      tracked = advance(tracked, { ...at(minute, [own]), isUnknown: () => true }, () => crypto.randomUUID()).tracked;
+    expect(isTracked(tracked, own)).toBe(true);
+  });
+
   it("is told apart from the same of another, and of the platform", () => {
     const [own, ci, rpc] = [...named(1), ...named(1, { sender: "http:ci" }), ...named(1, { sender: "rpc" })];
     expect(trackedAfter([own, ci, rpc] as Finding[])).toHaveLength(3);

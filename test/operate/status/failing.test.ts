@@ -97,7 +97,9 @@ it("is in the status while it lasts, and not for a client that goes away", async
       affected: { count: 20, what: "events" },
     },
   ]);
-  expect(findings[0]?.summary).toMatch(/^"checkout": 25 % of requests fail since 12:0\d UTC; 20 of 80 invocations/);
+  expect(findings[0]?.summary).toMatch(
+    /^"checkout", as sent by "unknown": 25 % of requests fail since 12:0\d UTC; 20 of 80 inv/,
+  );
   clock.advance(5 * MINUTE_MS);
   await come(400, "ok");
   expect((await status()).findings).toEqual([]);

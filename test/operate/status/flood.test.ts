@@ -59,6 +59,18 @@ describe("all names that a sender may make up in an hour", () => {
     expect(await said()).toContainEqual(SHOP);
   });
 
+  it("without a word of where it came from, are those of a sender, too", async () => {
+    for (let n = 0; n < 14; n++) {
+      await send("tail", ["shop"], 40);
+      await send("", madeUp, 1_000);
+      clock.advance(SLOT_MS);
+    }
+    const all = await said();
+    expect(all).toContainEqual(SHOP);
+    expect(all.filter(([, , sender]) => sender === "unknown")).toHaveLength(7);
+    expect(all).toHaveLength(9);
+  });
+
   it("are eight findings at most once they have gone on for an hour", async () => {
     for (let n = 0; n < 14; n++) {
       await send("tail", ["shop"], 40);

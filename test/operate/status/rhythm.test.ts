@@ -171,7 +171,7 @@ describe("names that senders make up", () => {
     ).toEqual([
       { name: "shop", lastMs: MONDAY, events: 1 },
       { name: "batch", lastMs: MONDAY + LOOK, events: 1, sender: "http:ci" },
-      { name: "old", lastMs: MONDAY + LOOK, events: 1 },
+      { name: "old", lastMs: MONDAY + LOOK, events: 1, sender: "unknown" },
     ]);
   });
 

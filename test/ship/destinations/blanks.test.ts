@@ -101,6 +101,12 @@ describe("a secret", () => {
         }
   });
 
+  it.each(["tok%0Aen", "token%0A", "%20token", "tok%E2%80%8Ben=", "token%0D%0A=="])("without a name, %s", (token) => {
+    const why = refusal(`https://logs.example/in?a=b&${token}`);
+    expect(why).toMatch(new RegExp(`^[^%]* ${RULE}$`));
+    expect(why).not.toContain("tok");
+  });
+
   it("that is a header's may have a blank behind its scheme, and any other header's inside", () => {
     const at = (header: string, value: string): string => `https://logs.example/in?header_${header}=${value}`;
     for (const conf of [

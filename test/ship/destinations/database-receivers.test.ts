@@ -293,7 +293,8 @@ describe("otlp", () => {
   );
 
   it.each([2, "2"])("sends nothing again that was rejected in part: %o", async (rejectedLogRecords) => {
-    const outcome = await answered("otlp", () => Response.json({ partialSuccess: { rejectedLogRecords } }));
+    const answer = { partialSuccess: { rejectedLogRecords } };
+    const outcome = await answered("otlp", () => Response.json(answer));
     const unnamed = { records: 2, words: "HTTP 200, but records were rejected" };
     const said = JSON.stringify({ partialSuccess: { rejectedLogRecords } });
     expect(outcome).toEqual({ kind: "partly", isSent: true, again: [], error: null, refused: [], unnamed, said });

@@ -100,7 +100,9 @@ describe("events of one request", () => {
       fc.property(fc.array(anyRecord, { maxLength: 6 }), (records) => {
         const lines = records.map((record) => recordLine({ ...record, ScriptName: record.ScriptName || "shop" }));
         const parsed = foundIn(lines.join("\n"), true);
-        expect(parsed.ok && acceptEvents(parsed.events, CONTEXT)).toMatchObject({ ok: true, lines, unknownKeys: [] });
+        // A time may be one that can only be in seconds.
+        const { oddTimes: _, ...accepted } = { oddTimes: [], ...(parsed.ok && acceptEvents(parsed.events, CONTEXT)) };
+        expect(accepted).toEqual({ ok: true, lines, unknownKeys: [] });
       }),
       { numRuns: 300 },
     );

@@ -280,7 +280,6 @@ describe("accepting events", () => {
       ok: true,
       lines: [recordLine(recordOf({ eventTimestamp: TAKEN, scriptName: "lab" }))],
       unknownKeys: [],
-      places: new Set(["/lab"]),
     });
   });
 });

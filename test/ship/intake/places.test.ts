@@ -71,6 +71,14 @@ describe("a sender of events", () => {
     expect(asked).toHaveBeenCalledTimes(1);
   });
 
+  it("asks for no more than it may be told, and by no more than the beginnings of names", async () => {
+    const asked = vi.spyOn(TraceLog.prototype, "admit");
+    expect(await name("http:ci", names(20_000, "f".repeat(200)))).toBe(3_600);
+    const [, places = []] = asked.mock.calls[0] ?? [];
+    expect(places).toHaveLength(SENT_PLACES_MAX + 1);
+    expect(Math.max(...places.map(({ length }) => length))).toBeLessThanOrEqual(128);
+  });
+
   it("is taken from where the log does not answer", async () => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     vi.spyOn(TraceLog.prototype, "admit").mockImplementation(() => {

@@ -234,6 +234,26 @@ describe("the last hour of functions that fail", () => {
     expect(await asked()).toEqual([]);
   });
 
+  it.each<[string, runs: number]>([
+    ["in one count", 1],
+    ["after the others have become rows", 2],
+  ])("has one that fails always, among very many that fail now and then: %s", async (_what, runs) => {
+    const clock = setClock(NOON);
+    const seldom = { ...wentWell(10_000), outcomes: [{ outcome: "ok", count: 10_000 }], failed: 1 };
+    const long = Array.from({ length: 16 }, (_, i) => ({
+      ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
+      ...{ firstMs: NOON, lastMs: NOON, rayId: "8f" },
+    }));
+    const others = { ...seldom, ...(runs > 1 && { errors: long }) };
+    await count(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`busy ${n}`, others])), NOON);
+    await count({ shop: failing(40, NOON) }, NOON);
+    await count(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`busy ${n}`, seldom])), NOON);
+    expect((await asked()).find(({ scriptName }) => scriptName === "shop")?.slots[0]?.failed).toBe(40);
+    clock.advance(HOUR_MS + 300_000);
+    await count({ till: wentWell(1) }, clock.nowMs());
+    expect(sumOf(await of("shop")).errors.map((each) => each.count)).toEqual([40]);
+  });
+
   it("is summed over shards", async () => {
     setClock(NOON);
     for (const n of [0, 1]) await count({ shop: failing(1, NOON) }, NOON, n);

@@ -171,7 +171,9 @@ function readParameters(query: string, receiver: Receiver): Parsed<Parameters> {
       return { ok: false, why: `unknown parameter; known for this scheme are ${names}` };
     }
     if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
-    const blank = isShownBy(receiver, name) ? null : blankFault(name, value, !KEY_NAME.test(name));
+    // What has no value may be a token, and is masked as one.
+    const [called, secret] = /^=*$/.test(value) ? ["a parameter", name] : [name, value];
+    const blank = isShownBy(receiver, name) ? null : blankFault(called, secret, !KEY_NAME.test(called));
     const why = blank ?? unfit;
     if (why !== null) return { ok: false, why };
     parameters.set(name, value);

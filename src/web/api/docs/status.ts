@@ -24,7 +24,9 @@ export const FINDING = {
   sender: z
     .string()
     .optional()
-    .describe("Of a finding about what a sender of events names: `http:` and the name of its token, or `rpc`."),
+    .describe(
+      "Of a finding about what a sender of events names: `http:` and the name of its token, `rpc`, or `unknown`.",
+    ),
   since: Time.nullable().describe("null: unknown."),
   affected: z
     .strictObject({ count: Count, what: z.enum(["records", "events", "messages", "objects"]) })
