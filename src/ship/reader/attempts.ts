@@ -20,6 +20,9 @@ import type { ReaderState } from "./reader-state.ts";
 import { streamed } from "./stream.ts";
 import type { CountedAttempt, Health } from "./upload-health.ts";
 
+/** Of a part, before what would park the job does. */
+const PART_TRIES = 5;
+
 /** While at most so many objects fail, a test record that is taken shows that they are to blame. */
 const FEW = 15;
 
@@ -320,7 +323,9 @@ export class Attempts {
     const standing = this.#standing(object, failed.error, tried, now);
     const { isSetAsideLast, othersPass } = standing;
     const asked = isSetAsideLast && !othersPass ? asMisconfigured(failed.error) : failed.error;
-    const error = othersPass || tried.test === "taken" ? asOwnFault(asked) : asked;
+    // The first failures of a part park nothing: its neighbours are to show what they mean.
+    const isTrial = object.origin !== null && standing.tries < PART_TRIES;
+    const error = othersPass || isTrial || tried.test === "taken" ? asOwnFault(asked) : asked;
     const end = (counts: boolean, what: UploadEnd["outcome"]) =>
       endOf(counts ? what : "superseded", { kind: "failed", error });
     const step = stepAfter(standing);
