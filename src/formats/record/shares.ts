@@ -3,7 +3,7 @@ import type { Source } from "./source.ts";
 /** Of what the platform traced: it says whose events these are; all others say so themselves. */
 export const TRACED: Source = "tail";
 
-/** Who writes to the queue without a word of its source: it names what it likes, as any sender. */
+/** A producer on the queue that gives no source. Like any sender, it may make up names. */
 const UNKNOWN: Source = "unknown";
 
 /** The sender, if one names it; absent: the platform does. @param source "": it is unknown. */

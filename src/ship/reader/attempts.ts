@@ -20,7 +20,7 @@ import type { ReaderState } from "./reader-state.ts";
 import { streamed } from "./stream.ts";
 import type { CountedAttempt, Health } from "./upload-health.ts";
 
-/** Of a part, before what would park the job does. */
+/** A part of a divided upload does not park the job before it has failed this often. */
 const PART_TRIES = 5;
 
 /** While at most so many objects fail, a test record that is taken shows that they are to blame. */
@@ -120,8 +120,8 @@ export class Attempts {
   async #test(object: ObjectRow, outcome: WriteOutcome, to: Destination, job: JobConfig): Promise<Tried> {
     const { shows } = termsOf(to);
     if (shows === "objects") return NOT_TRIED;
+    if (outcome.kind !== "failed" || !this.#host.state.hasJob()) return { test: "none", takesRecords: true };
     const tried: Tried = { test: this.#canShow(object, shows) ? null : "none", takesRecords: true };
-    if (outcome.kind !== "failed" || !this.#host.state.hasJob()) return tried;
     if (stepAfter(this.#standing(object, outcome.error, tried, platform.now())) !== "ask") return tried;
     const open = targetOf(object) === null ? this.#openFor(job.destinationVersion, to) : openDestination(to, platform);
     return { ...tried, test: (await open.probe()) === null ? "taken" : "refused" };
@@ -133,7 +133,7 @@ export class Attempts {
    * while few fail.
    */
   #canShow(object: ObjectRow, shows: Exclude<Terms["shows"], "objects">): boolean {
-    // Of one that was taken apart nothing else fails: its neighbours have passed.
+    // If it is the only part of an upload that still fails, the other parts have passed.
     if (shows === "nothing" && object.records < 2 && object.origin === null) return false;
     const few = shows === "nothing" ? 1 : FEW;
     return this.#host.objects.countFailing(few + 1) <= few;
@@ -143,15 +143,17 @@ export class Attempts {
     const { state, objects } = this.#host;
     const { attempts, failing_ms: sinceMs, passes } = object;
     const isOwn = targetOf(object) === null;
-    const isDivisible = takesRecords && objects.isDivisible(object);
+    const isDivisible = takesRecords && objects.looksDivisible(object);
+    const othersPass = isOwn && attempts > 0 && state.requireRow().passes > passes;
     const recentMs = (sinceMs ?? nowMs) - RECENTLY_MS;
     return {
       ...{ failure: kind, tries: attempts + 1, test, failingMs: sinceMs === null ? 0 : nowMs - sinceMs },
       of: !takesRecords ? "object" : isDivisible ? "records" : "record",
-      othersPass: isOwn && attempts > 0 && state.requireRow().passes > passes,
+      othersPass,
       isSetAsideLast: isOwn && state.wasSetAsideLast(),
-      // It costs a look at many rows, and decides only what is set aside.
-      othersRecover: isOwn && !isDivisible && attempts > 1 && objects.hasRecovered(recentMs),
+      // This reads many rows, so only before something may be set aside: never during an outage.
+      othersRecover:
+        isOwn && !isDivisible && attempts > 1 && (othersPass || test === "taken") && objects.hasRecovered(recentMs),
     };
   }
 
@@ -306,14 +308,10 @@ export class Attempts {
     if (step === "divide") return this.#divide(object, failed, now);
     const then = waitAfter(error, object.attempts + 1, platform.random());
     const isAgain = step !== "set_aside" && then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
+    const words = isAgain ? failureWords(error.words, "retry") : failureWords(`${host}: ${error.words}`, "set_aside");
     const counts = isAgain
-      ? objects.markFailed(object, failureWords(error.words, "retry"), now + then.delayMs, now, mayBeThere, error.said)
-      : objects.markSetAside(
-          object,
-          failureWords(`${host}: ${error.words}`, "set_aside"),
-          now,
-          ...[mayBeThere, error.said],
-        );
+      ? objects.markFailed(object, words, now + then.delayMs, now, mayBeThere, error.said)
+      : objects.markSetAside(object, words, now, mayBeThere, error.said);
     return endOf(counts ? (isAgain ? "retry" : "set_aside") : "superseded", { kind: "failed", error });
   }
 
@@ -323,7 +321,7 @@ export class Attempts {
     const standing = this.#standing(object, failed.error, tried, now);
     const { isSetAsideLast, othersPass } = standing;
     const asked = isSetAsideLast && !othersPass ? asMisconfigured(failed.error) : failed.error;
-    // The first failures of a part park nothing: its neighbours are to show what they mean.
+    // The job is not parked for a part before the other parts were tried.
     const isTrial = object.origin !== null && standing.tries < PART_TRIES;
     const error = othersPass || isTrial || tried.test === "taken" ? asOwnFault(asked) : asked;
     const end = (counts: boolean, what: UploadEnd["outcome"]) =>
@@ -340,7 +338,7 @@ export class Attempts {
     if (!objects.markFailed(object, words, now + wait.delayMs, now, mayBeThere, error.said)) return end(false, wait.do);
     // One object that keeps failing alone is not an outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
-    // Nor do those that pass meanwhile wait ever longer, the more fail beside them.
+    // While others pass, the number of failing objects does not delay them.
     const forUploads = waitAfter(error, othersPass ? 1 : failures, random);
     state.failed(words, now + forUploads.delayMs, now, failures, forUploads.do === "park");
     return end(true, wait.do);

@@ -24,7 +24,7 @@ export interface Standing {
   othersPass: boolean;
   /** An object was set aside, and none has been delivered since. */
   isSetAsideLast: boolean;
-  /** Another object failed and was delivered later, so the destination fails by chance. */
+  /** Several other objects failed and were delivered later: the destination fails by chance. */
   othersRecover: boolean;
   /**
    * What became of the test record; null: it was not sent. "none": it would show nothing, as a
@@ -42,14 +42,14 @@ const PATIENCE = {
   records: { tries: 3, ms: 60_000, least: 2 },
   record: { tries: 5, ms: 120_000, least: 3 },
   object: { tries: 7, ms: 100_000, least: 6 },
-  /** To set aside where the destination fails by chance, as it does some times in a row then. */
+  /** To set something aside where the destination fails by chance. */
   by_chance: { tries: 20, ms: Number.POSITIVE_INFINITY, least: 20 },
 } as const;
 
 /**
  * An object is to blame for a failure, however that is spelt, only while others pass; where nothing
  * else was sent, only if the test record passes. Each failure needs a proof of its own: an outage
- * may begin at any time.
+ * may begin at any time. Where others recover, long enough to be set aside is much longer.
  *
  * | failure | long enough | others pass | test record | step |
  * | --- | --- | --- | --- | --- |

@@ -105,7 +105,7 @@ export class Objects extends ReaderPart {
   markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
     const { failures, relieved_ms, deliveries, parked } = this.state.requireRow();
     const changed = this.sql.run`
-      UPDATE object SET state = 'delivered', key = ${object.key}, verified = ${verified ? 1 : 0}, error = NULL,
+      UPDATE object SET state = 'delivered', key = ${object.key}, verified = ${verified ? 1 : 0}, error = NULL, answer = NULL,
         uploaded_ms = ${nowMs}, attempts = attempts + 1, target = NULL, delivery = ${deliveries + 1},
         place = ${place} WHERE number = ${object.number} AND state = 'waiting'`;
     if (changed === 0) return false;
@@ -179,8 +179,8 @@ export class Objects extends ReaderPart {
     return recovered >= RECOVERED_MANY;
   }
 
-  /** It can be sent in parts: so far as is seen without a look at its lines. */
-  isDivisible(object: ObjectRow): boolean {
+  /** Whether it can probably be sent in parts: {@link isDivisible} also counts its lines. */
+  looksDivisible(object: ObjectRow): boolean {
     return object.records > 1 && object.doubtful !== DOUBT.partly && areLines(object);
   }
 

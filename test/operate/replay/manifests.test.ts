@@ -84,7 +84,7 @@ describe("copies that a replay writes into its job's own folder", () => {
       expect((await verified(controlOf(job), world.clock.nowMs())).said).toEqual([]);
     });
 
-  it("are listed, though the job is deleted while nobody knows whether they stand there", async () => {
+  it("are listed, even if the job is deleted while their copies are in doubt", async () => {
     const world = new World(NOON);
     const { job } = await replaying(world);
     const control = controlOf(job);

@@ -188,7 +188,7 @@ describe("of too many names", () => {
   const namesOf = (counts: readonly FunctionCount[]): Record<string, number> =>
     Object.fromEntries([...Map.groupBy(counts, namedBy)].map(([source, own]) => [source, own.length]));
 
-  it("those that the platform has stay, whoever came first and has more events; the sum is the same", () => {
+  it("names that Cloudflare traced are kept, in any order and beside busier ones; the sum is the same", () => {
     const tally = new FunctionTally(bounds);
     for (const each of [...many("http:ci", 500), ...many("tail", 60), ...many("rpc", 5)]) tally.add(each);
     const counts = tally.counts();
