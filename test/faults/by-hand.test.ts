@@ -1,5 +1,8 @@
 /** An upload that fails, and a user who sets it aside, tries it at once, or sends it elsewhere. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { api } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
@@ -11,6 +14,10 @@ import { arrive, controlOf, countsOf, failingJob, PUTS, pass, said, viewOf, wait
 
 const idOf = ({ id }: WorldJob, number = 1): string => `object-${id}-${number}`;
 const setAside = (id: string) => api<{ why: string }>("PUT", `/logship/set-aside/${id}`);
+
+/** When the job's reader wakes by itself, in ms since the epoch. */
+const alarmMs = ({ id }: WorldJob): Promise<number | null> =>
+  runInDurableObject(nodeAt(env.READERS, id, 0), (_reader, { storage }) => storage.getAlarm());
 
 describe("an upload that fails", () => {
   row("is set aside by hand, holds up nothing, and is sent again", async (world) => {
@@ -59,6 +66,7 @@ describe("an upload that fails", () => {
       const conf = { destination_conf: world.jobs.elsewhere(job, null).conf };
       const done = way === "aside" ? setAside(idOf(job)) : api("POST", `/logship/set-aside/${idOf(job)}/resend`, conf);
       expect((await done).status).toBe(200);
+      expect(await alarmMs(job)).toBeLessThanOrEqual(world.clock.nowMs());
       expect((await said(job)) ?? "").not.toContain("it is being tried again");
       await pass(world, 0);
       expect(await countsOf(job)).toMatchObject({ delivered: way === "aside" ? 3 : 13, pending: 0 });

@@ -375,6 +375,8 @@ export class JobReader extends DurableObject<Env> {
       if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
       const object = this.#objects.object(number);
       if (object?.state === "waiting") this.#objects.takeOut(object, now, this.#uploads.underWay.has(number));
+      // What waited behind it may be due.
+      this.#arm(now);
       return this.#aside.get(number);
     });
   }
