@@ -250,6 +250,9 @@ it("a shard keeps and gives what a list of its blocks would, whatever comes, and
       }
     }
   };
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 30 }), run), { numRuns: 25 });
+  const steps = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 30 }), run);
+  await fc.assert(steps, { numRuns: 25 });
+  // What is rare in a few courses is not in many.
+  for (let n = 0; n < 12 && Object.values(seen).includes(0); n++) await fc.assert(steps, { numRuns: 10 });
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
 });
