@@ -89,7 +89,6 @@ it("changes pages and places an order without loading anew, the reviews followin
   await page.goto("/", { waitUntil: "networkidle" });
   await page.evaluate(() => Object.assign(window, { mark: "of the first page" }));
   await page.getByRole("link", { name: "Sencha" }).click();
-  await page.getByText("Reviews are coming …").waitFor();
   await page.getByRole("listitem").filter({ hasText: REVIEW }).waitFor();
   await page.getByLabel("Packets").selectOption("2");
   await page.getByLabel("To").selectOption("home");

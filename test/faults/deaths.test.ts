@@ -116,7 +116,9 @@ describe("everything dies while the store has an object in hand", () => {
     fault.begin();
     await world.runAlarms();
     expect(fault.took()).toBe(true);
-    expect(await countsOf(job)).toMatchObject({ received: 300, pending: 300 });
+    // What the runtime tries again by itself may be quicker than this question.
+    const { received, delivered, pending } = await countsOf(job);
+    expect([received, delivered + pending]).toEqual([300, 300]);
   });
 });
 
