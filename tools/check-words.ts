@@ -13,7 +13,7 @@ const COLUMNS = 100;
 /** A component is "it"; a person is "you" in docs, "the user" or "the caller" in comments. */
 const WORDS = /\b(?:nobody|whoever|whomever|somebody|everybody|he|him|his|himself|for\s+ever)\b/gi;
 
-const CHECKED = /^(?:README\.md|(?:src|test|tools|docs|examples)\/.*\.(?:ts|tsx|js|mjs|md))$/;
+const CHECKED = /^(?:[A-Z]+\.md|(?:src|test|tools|docs|examples)\/.*\.(?:ts|tsx|js|mjs|md))$/;
 const EXEMPT = [
   /\.gen\.(?:d\.)?ts$/,
   /^test\/(?:fixtures|tools\/project-files\/fixtures)\//,
