@@ -371,9 +371,9 @@ export const UNLISTED_HISTORY_MS = 90 * 86_400_000;
 export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_000_000 } as const;
 /**
  * Most bytes of an object as it is stored: one request of a Durable Object sends them. Cloudflare
- * documents a limit for the body of such a request, whose figure could not be confirmed: the
- * default stays below the 100 MB that a request from outside may have on every plan. `max`: no
- * object has more before compression. https://developers.cloudflare.com/durable-objects/platform/limits/
+ * documents a limit of such a body; its figure could not be confirmed, so the default stays below
+ * the 100 MB that an incoming one may have on every plan. `max`: no object has more uncompressed.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
  */
 export const OBJECT_STORED_BYTES = { min: 5_000_000, max: UPLOAD_BYTES.max, fallback: 95_000_000 } as const;
 export const UPLOAD_RECORDS = { min: 1_000, max: 1_000_000, fallback: 100_000 } as const;
