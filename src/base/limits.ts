@@ -370,10 +370,10 @@ export const UNLISTED_HISTORY_MS = 90 * 86_400_000;
 /** A job's upload limits; `0` and null mean the fallback. */
 export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_000_000 } as const;
 /**
- * Most bytes of an object as it is stored: one request of a durable object sends them. The platform
- * bounds the bodies of such requests, and does not say by how much; those of incoming ones may have
- * 100 MB on every plan. `max`: no object has more before compression.
- * https://developers.cloudflare.com/workers/platform/limits/#request-limits
+ * Most bytes of an object as it is stored: one request of a Durable Object sends them. Cloudflare
+ * documents a limit of such a body; its figure could not be confirmed, so the default stays below
+ * the 100 MB that an incoming one may have on every plan. `max`: no object has more uncompressed.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
  */
 export const OBJECT_STORED_BYTES = { min: 5_000_000, max: UPLOAD_BYTES.max, fallback: 95_000_000 } as const;
 export const UPLOAD_RECORDS = { min: 1_000, max: 1_000_000, fallback: 100_000 } as const;

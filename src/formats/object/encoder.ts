@@ -5,7 +5,7 @@ import type { RecordLine } from "../record/line.ts";
 /**
  * The seam to what objects are made of: records → fragments → one object. A kind is a file that
  * implements {@link EncoderKind} and a line in encoders.ts; nothing outside of it knows its format.
- * docs/adding-a-destination.md
+ * docs/architecture.md
  */
 export interface EncoderKind {
   readonly types: readonly OutputFormat["type"][];

@@ -6,7 +6,7 @@ import type { Failure, FailureCause } from "./failure.ts";
 /**
  * The seam to where objects go: fixed bytes under a fixed key, there or not. A kind is a file that
  * implements {@link DestinationKind} and a line in kinds.ts; nothing outside of it knows its
- * protocol. docs/adding-a-destination.md
+ * protocol. docs/architecture.md
  */
 export interface DestinationKind {
   readonly schemes: readonly string[];

@@ -45,19 +45,19 @@ function meaningOf(verdict: Verdict): string {
     case "partly": {
       const { again, refused, unnamed, mayBeThere } = verdict;
       const parts = [
-        refused.length > 0 && `${refused.length} set aside`,
-        again.length > 0 && `${again.length} sent again${mayBeThere === true ? ", in doubt" : ""}`,
-        unnamed !== null && `all set aside, ${unnamed.records} of them counted as refused`,
+        refused.length > 0 && `${refused.length} on hold`,
+        again.length > 0 && `${again.length} retried${mayBeThere === true ? ", in doubt" : ""}`,
+        unnamed !== null && `all on hold, ${unnamed.records} refused`,
       ].filter((part) => part !== false);
-      return unnamed === null ? `${parts.join("; ")}; the rest delivered` : parts.join("; ");
+      return unnamed === null ? `${parts.join(", ")}, others delivered` : parts.join(", ");
     }
     case "failed": {
       const { error, mayBeThere, entry } = verdict;
       if (error.cause === "not_kept") return "**unclear**";
       const doubt = mayBeThere ? ", in doubt" : "";
       if (error.kind === "refused")
-        return entry === undefined ? `refused${doubt}` : `record ${entry} set aside, the others sent again`;
-      return `${error.kind === "busy" ? "sent again" : "waits for a change"}${doubt}`;
+        return entry === undefined ? `refused${doubt}` : `record ${entry} on hold, others retried`;
+      return `${error.kind === "busy" ? "retried" : "paused"}${doubt}`;
     }
   }
 }
@@ -71,11 +71,11 @@ function wordsOf(verdict: Verdict): string {
 /** The same of the answer to a PUT. */
 function meaningOfStore(answer: StoreAnswer): string {
   if (confirms(answer, { md5 })) return "delivered";
-  if (isSuccess(answer) || isThere(answer)) return "the object is looked at";
+  if (isSuccess(answer) || isThere(answer)) return "checked";
   const error = classify(answer);
-  const header = mayMeanHeader(answer) ? "tried without a header; " : "";
-  if (error?.kind === "refused") return `${header}refused, if a test object is taken`;
-  return error?.kind === "misconfigured" ? `${header}waits for a change` : "sent again";
+  const header = mayMeanHeader(answer) ? "headers tried; " : "";
+  if (error?.kind === "refused") return `${header}refused`;
+  return error?.kind === "misconfigured" ? `${header}paused` : "retried";
 }
 
 /** An item of a bulk request that was taken. */
@@ -84,26 +84,28 @@ const ITEM = '{"create":{"status":201}}';
 const code = (text: string): string => (text === "" ? "nothing" : `\`${text.replaceAll("|", "\\|")}\``);
 const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
 
-function shown({ status, body, headers = {} }: DocumentedAnswer): string {
+function shown({ body, headers = {} }: DocumentedAnswer): string {
   const named = Object.entries(headers).filter(([name]) => !/^content-type$|exception-code$/.test(name));
   const said = named.map(([name, value]) => `\`${name}: ${value.replace(md5, "<MD5>").replace(base64, "<MD5>")}\``);
   const text = typeof body === "string" ? code(body.replaceAll(ITEM, "…")) : `protobuf \`${hex(body)}\``;
-  return `${status} | ${[...said, ...(said.length > 0 && body === "" ? [] : [text])].join("<br>")}`;
+  return `${[...said, ...(said.length > 0 && body === "" ? [] : [text])].join("<br>")}`;
 }
 
-const table = (rows: readonly string[]): string =>
-  ["| status | body | verdict | error | source |", "| --- | --- | --- | --- | --- |", ...rows].join("\n");
+const section = (name: string, rows: readonly string[]): string =>
+  [`## ${name}\n`, "| answer | body | verdict | error |", "| --- | --- | --- | --- |", ...rows].join("\n");
 
-const section = (name: string, rows: readonly string[]): string => `## ${name}\n\n${table(rows)}`;
-
-const link = (source = ""): string => `[${new URL(source).host}](${source})`;
+/** Without the status, which the row begins with. */
+const errorOf = (words: string, status: number): string => words.replace(new RegExp(`^HTTP ${status}(?: |$)`), "");
 
 const row = (
   { sources }: Pick<AnswersOf, "sources">,
   answer: DocumentedAnswer,
   meaning: string,
   words: string,
-): string => `| ${shown(answer)} | ${meaning} | ${words} | ${link(sources[answer.source])} |`;
+): string => {
+  const { status, source } = answer;
+  return `| [${status}](${sources[source]}) | ${shown(answer)} | ${meaning} | ${errorOf(words, status)} |`;
+};
 
 /** The rest is in the table of all. */
 const isTold = ({ status, body, headers = {} }: DocumentedAnswer): boolean =>
@@ -117,7 +119,7 @@ function byStatus(): string {
   const { receiver } = RECEIVERS.Datadog as { receiver: Receiver };
   const groups = Map.groupBy(statuses, (status) => meaningOf(judged(receiver, { status, body: "", source: 0 })));
   const rows = [...groups].map(([meaning, all]) => `| ${all.join(", ")} | ${meaning} |`);
-  return ["| status | verdict |", "| --- | --- |", ...rows, "| any other 2xx | **unclear** |"].join("\n");
+  return ["| status | verdict |", "| --- | --- |", ...rows, "| other 2xx | **unclear** |"].join("\n");
 }
 
 /** @param fetch what the network answers. */
@@ -151,25 +153,27 @@ async function bindingRows(): Promise<string[]> {
       };
       const answer = await new BucketStore({ put } as unknown as R2Bucket).put(PUT);
       const what = number === null ? "`null`" : `throws \`(${number})\``;
-      return `|  | ${what} | ${meaningOfStore(answer)} | ${answerWords(answer)} | ${link(BINDING.sources[number === null ? 0 : 1])} |`;
+      const source = BINDING.sources[number === null ? 0 : 1];
+      return `| [${what}](${source}) | | ${meaningOfStore(answer)} | ${answerWords(answer)} |`;
     }),
   );
 }
 
 const INTRODUCTION = `# What does each answer of a destination mean?
 
-Made from the code: \`npm run answers\` writes this page, and a test compares it. Each row is an
-answer that the vendor documents, to a request of three records (\`…\`: an item that was taken). What
-is not documented as a success is none.
+\`npm run answers\` makes this page from the code; a test compares them. A row is an answer that the
+vendor documents (the status links there), to three records; \`…\` is an item that was taken. Before
+the code of an error, \`HTTP <status>\` is left out here.
 
 | verdict | what follows |
 | --- | --- |
-| delivered | the records are counted as delivered |
-| **unclear** | a status of success that does not say what a success has to, or a body that did not arrive whole: sent again, and counted as \`resent_in_doubt\` |
-| sent again | after \`Retry-After\`, or a while; *in doubt*: it may be there, and is counted as such |
-| refused | halves of the upload are tried; a record that is refused alone is [set aside](recovery.md) |
-| waits for a change | the job is parked, keeps everything, and tries again every few minutes |
-| the object is looked at | HEAD, or the object read back, says whether it is there: [destinations](destinations.md) |
+| delivered | the records count as delivered |
+| **unclear** | no documented success, or a body that broke off: retried, in doubt |
+| retried | after \`Retry-After\`, or 5 s to 15 min; *in doubt*: the repeat counts in \`resent_in_doubt\` |
+| refused | halves are sent, and what is refused alone goes [on hold](recovery.md). A store's object goes on hold whole, if the store takes a test object; otherwise, delivery is paused |
+| paused | delivery waits, keeps everything, and retries every few minutes |
+| headers tried | the object is sent without a header that the store [may not know](delivery.md#what-a-refusal-means) |
+| checked | HEAD, or reading the object, [decides](delivery.md#what-proves-an-object) |
 
 ## Every receiver
 
