@@ -1,5 +1,5 @@
 /**
- * `npm run verify`: compares a folder or a bucket with its signed manifests; docs/archive.md.
+ * `npm run verify`: compares a folder or a bucket with its signed manifests; docs/reading.md.
  *
  *     npm run verify -- ./logs --key MCowBQYDK2VwAyEA…
  */

@@ -287,7 +287,7 @@ const KEYS_PATH = "/.well-known/logship-keys.json";
 /** How long the keys may be cached, in seconds: a new one is used at once. */
 const MAX_AGE_S = 300;
 
-/** Serves the public keys; also while other settings are malformed. docs/archive.md */
+/** Serves the public keys; also while other settings are malformed. docs/reading.md */
 function mountKeys(app: Hono<AppEnv>): void {
   // Hono answers HEAD with this, too.
   app.get(KEYS_PATH, async (c) => {

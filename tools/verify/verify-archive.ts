@@ -1,4 +1,4 @@
-/** Compares an archive with its manifests. docs/archive.md says what that proves. */
+/** Compares an archive with its manifests. docs/reading.md says what that proves. */
 import { createHash } from "node:crypto";
 import { dayStamp, fillOf, leadsTo, type PublicKey, stampedMs } from "../../src/formats/manifest/archive-format.ts";
 import type { Archive } from "./archive.ts";

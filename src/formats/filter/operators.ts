@@ -20,7 +20,7 @@ export interface Operator {
 }
 
 /**
- * In the order of docs/filters.md; types as in
+ * In the order of docs/jobs.md; types as in
  * https://developers.cloudflare.com/logs/logpush/logpush-job/filters/
  */
 const TESTS: readonly Omit<Operator, "name">[] = [

@@ -1,7 +1,7 @@
 import { encodeUtf8, fromBase64, toBase64 } from "../../base/bytes.ts";
 import type { Signer } from "./signing.ts";
 
-/** What was delivered of a job, of one UTC day; docs/archive.md says what each field means. */
+/** What was delivered of a job, of one UTC day; docs/reading.md says where it stands. */
 export interface Manifest {
   type: typeof MANIFEST_TYPE;
   version: 1;

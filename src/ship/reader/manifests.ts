@@ -54,7 +54,7 @@ const AGAIN_MS = 60_000;
  * Part of the first node of a job: signed manifests of what all nodes have delivered to a store, a
  * day each, chained in the order of writing. A manifest is fixed before it is first sent, and the
  * chain goes on when it is known to be there. Nothing of it changes the state of uploads.
- * docs/archive.md
+ * docs/reading.md
  */
 export class Manifests {
   readonly ctx: DurableObjectState;

@@ -12,7 +12,7 @@ import type { AppContext, Resources } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
 /**
- * Proof that the caller can read a destination; docs/ownership.md. A malformed destination is an
+ * Proof that the caller can read a destination; docs/jobs.md. A malformed destination is an
  * answer with `valid: false`, not an error.
  */
 export const ownershipRoutes: Resources = {

@@ -5,7 +5,7 @@ import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import operatorTable from "../../fixtures/filters/operator-table.json";
 
 /*
- * What a valid filter is, from docs/filters.md and the vendor's table alone: a slow judge that says
+ * What a valid filter is, from docs/jobs.md and the vendor's table alone: a slow judge that says
  * only yes or no.
  */
 

@@ -1,4 +1,4 @@
-/** An archive is tampered with in all the ways of docs/archive.md: each is found, and named. */
+/** An archive is tampered with in all the ways of docs/reading.md: each is found, and named. */
 import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
@@ -204,7 +204,7 @@ it("npm run verify says so, with the key in a file or in its arguments", async (
   expect(run(honest.folder)).toMatchObject({ status: 2, err: expect.stringContaining("usage:") });
   const gone = join(honest.folder, "gone.pem");
   expect(run(honest.folder, "--key", gone)).toMatchObject({ status: 2, err: `--key: there is no file ${gone}\n` });
-  // In a few lines, without this project: docs/archive.md.
+  // In a few lines, without this project: docs/reading.md.
   const manifest = join(honest.folder, MANIFESTS, "20261121.1.json");
   const shell = `sed -n 2p ${manifest} > body
     sed -n 's/.*"signature":"\\([^"]*\\)".*/\\1/p' ${manifest} | base64 -d > signature

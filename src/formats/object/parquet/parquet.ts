@@ -22,7 +22,7 @@ import { GROUP_HEAD_BYTES, GROUP_MAGIC, namesIn, readHead, readTable } from "./t
  * footer made of their tables. hyparquet-writer writes pages and footers; ours is that groups are
  * finished one by one, and read from the beginning without a footer. What waits raw, and what an
  * object is decoded to, are the lines that a job of NDJSON with the same fields and rows ships:
- * docs/objects.md.
+ * docs/output.md.
  */
 export const parquet: EncoderKind = {
   types: ["parquet"],
