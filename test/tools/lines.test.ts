@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { it } from "vitest";
 import { ROOT } from "../../tools/paths.ts";
 
-it("knows every line of the log from docs/operations.md", ({ expect }) => {
+it("knows every line of the log from docs/log-lines.md", ({ expect }) => {
   const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
     /\.tsx?$/.test(name),
   );
