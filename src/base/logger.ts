@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** Fields of a line besides its message: JSON without secrets. docs/operations.md lists them. */
+/** Fields of a line besides its message: JSON without secrets. docs/log-lines.md lists them. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 const context = new AsyncLocalStorage<LogFields>();

@@ -117,7 +117,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "job_refused":
       return `The Worker did not create the job: ${refusal.why}. Correct the destination. ${AGAIN}`;
     case "canary_not_ok":
-      return `The canary was not read back (${refusal.state}): ${refusal.why}. docs/canary.md explains each state. ${AGAIN}`;
+      return `The canary was not read back (${refusal.state}): ${refusal.why}. docs/status.md explains each state. ${AGAIN}`;
     case "attached":
       return `These Workers are attached, and their events would be lost: ${refusal.workers.join(", ")}. Detach them first with \`npm run attach -- <folder> --detach\`, and deploy them.`;
   }

@@ -39,7 +39,7 @@ const DRIVE_WAIT_MS = 10_000;
 /**
  * Ships delivered objects again, in the background. A replay is planned first, each object with the
  * name of its copy; then each is copied, listed by its reader, and dropped from the plan. Any of
- * these steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md
+ * these steps can be repeated, wherever it broke off: the same key, counted once. docs/recovery.md
  */
 export class Replays extends DurableObject<Env> {
   readonly #plans: Plans;

@@ -10,7 +10,7 @@ export type Failure = FailureKind & {
 
 /**
  * What the health of a job counts a failed attempt by: the HTTP status that decided, or a word
- * where there was none. docs/operations.md explains each word.
+ * where there was none. docs/recovery.md explains each word.
  */
 export type FailureCause =
   | number

@@ -32,7 +32,7 @@ export interface EarlyWay {
   platform: Pick<Platform, "now">;
 }
 
-/** How long a sender relies on there being no viewer, in ms: see docs/live.md for what it costs. */
+/** How long a sender relies on there being no viewer, in ms: docs/dashboard.md has its cost. */
 export const ASK_MS = 5_000;
 
 /** How long it leaves them alone after a failure, in ms. */

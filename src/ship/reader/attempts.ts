@@ -388,7 +388,7 @@ function afterMove({ again, refused, unnamed, mayBeThere = false }: TakenPartly)
   return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true, mayBeThere };
 }
 
-/** How one attempt ended; docs/operations.md says what each means. */
+/** How one attempt ended; docs/recovery.md says what each means. */
 interface UploadEnd {
   /**
    * `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting.

@@ -32,7 +32,7 @@ export interface CanaryHost {
 /**
  * Part of a reader: a synthetic event that is written to the destination every hour and read back.
  * It is no object of the reader: it changes no count, no hour of health, and no status of the
- * uploads. docs/canary.md
+ * uploads. docs/status.md
  */
 export class Canary extends ReaderPart {
   readonly #host: CanaryHost;

@@ -32,7 +32,7 @@ const KINDS: { readonly [K in Refusal["kind"]]: readonly [Omit<Extract<Refusal, 
   token_wrong: [{ file: ".deployed.env" }, "--new-token"],
   silent: [{ url: "https://a", last: "HTTP 404" }, "pass it with --url"],
   job_refused: [{ why: "403 AccessDenied" }, "Correct the destination"],
-  canary_not_ok: [{ state: "failed", why: "403" }, "docs/canary.md"],
+  canary_not_ok: [{ state: "failed", why: "403" }, "docs/status.md"],
   attached: [{ workers: ["shop"] }, "Detach them first"],
 };
 

@@ -1,4 +1,4 @@
-// The socket of /live: connects again by itself. docs/live.md describes its messages.
+// The socket of /live: connects again by itself. src/operate/live/protocol.ts has its messages.
 // @ts-check
 import { visible } from "../parts/record-summary.ts";
 
