@@ -13,7 +13,7 @@ export type LocalCodeResult = { ok: true; code: LocalCode } | { ok: false; why: 
 /**
  * The newest compatibility date of the pinned runtime, as in wrangler.jsonc: a test compares them.
  */
-export const NEWEST_COMPATIBILITY_DATE = "2026-09-25";
+export const NEWEST_COMPATIBILITY_DATE = "2026-11-17";
 
 /**
  * Media types of a script's parts.

@@ -1,5 +1,5 @@
 /** vitest's module runner, where the pool keeps it. */
-declare const __vitest_mocker__: { moduleRunner: { import(specifier: string): Promise<unknown> } };
+declare const __vitest_mocker__: { moduleRunner: { import(specifier: string, options?: object): Promise<unknown> } };
 
 /** Calls before the network and timers have their turn. */
 const CALLS_A_TURN = 64;
@@ -17,9 +17,9 @@ export function rememberMainModule(): void {
   const original = runner.import.bind(runner);
   const main = new Map<string, unknown>();
   let calls = 0;
-  runner.import = async (specifier) => {
-    if (!specifier.endsWith("/src/index.ts")) return original(specifier);
-    if (!main.has(specifier)) main.set(specifier, await original(specifier));
+  runner.import = async (specifier, options) => {
+    if (!specifier.endsWith("/src/index.ts")) return original(specifier, options);
+    if (!main.has(specifier)) main.set(specifier, await original(specifier, options));
     // The runtime serves its network and its timers only when no call is left to do: this lets it.
     // With each call it would take as long as the calls.
     else if (++calls % CALLS_A_TURN === 0) await scheduler.wait(0);
