@@ -22,6 +22,12 @@ const PIPELINES = [
   { dollars: 0.06, included: 50e6, source: "https://developers.cloudflare.com/pipelines/platform/pricing/" },
 ] as const satisfies Price[];
 
+/** What Durable Objects store, per million kB-months. */
+const STORED = {
+  ...{ dollars: 0.2, included: 5e6 },
+  source: "https://developers.cloudflare.com/durable-objects/platform/pricing/",
+} as const satisfies Price;
+
 /** Units a month at this rate. @param perMillion units for a million events. */
 const monthly = (eventsPerSecond: number, perMillion: number): number => eventsPerSecond * MONTH_MS * perMillion;
 
@@ -30,9 +36,24 @@ export function millionDollars({ billed }: Counted): number {
   return PRICE_NAMES.reduce((sum, name) => sum + (billed[name] / 1e6) * PRICES[name].dollars, 0);
 }
 
+/**
+ * What Durable Objects store after a month, in kB: sketches of each job, 10 B a record (docs/search.md),
+ * and the records of a day that the log keeps, of 170 B, at most 1 GB (one shard).
+ */
+function storedKb({ eventsPerSecond, jobs }: Counted): number {
+  return jobs * monthly(eventsPerSecond, 1e6) * 0.01 + Math.min(1e6, eventsPerSecond * 86_400 * 0.17);
+}
+
+/** The storage of a month, beyond what the plan includes. */
+export function storageDollars(each: Counted): number {
+  return beyondPlan(storedKb(each), STORED);
+}
+
 /** A month beyond what the plan includes, in an account that does nothing else. */
-export function monthDollars({ eventsPerSecond, billed }: Counted): number {
-  return PRICE_NAMES.reduce((sum, name) => sum + beyondPlan(monthly(eventsPerSecond, billed[name]), PRICES[name]), 0);
+export function monthDollars(each: Counted): number {
+  const { eventsPerSecond, billed } = each;
+  const operations = PRICE_NAMES.map((name) => beyondPlan(monthly(eventsPerSecond, billed[name]), PRICES[name]));
+  return operations.reduce((sum, dollars) => sum + dollars, storageDollars(each));
 }
 
 /** The vendor's own, for the same events. */
@@ -76,7 +97,7 @@ export function comparedTable(): string {
   );
 }
 
-/** What the sum has, in the order of its lines. */
+/** Names of what is billed, as pages have them. */
 const LABELS: { readonly [name in PriceName]: string } = {
   queueOperations: "queue operations",
   cpuMs: "CPU time, ms",
@@ -89,36 +110,24 @@ const LABELS: { readonly [name in PriceName]: string } = {
   requests: "invocations of queue and cron",
   logEvents: "its own log lines",
 };
-const SUMMED = ["queueOperations", "objectRequests", "objectGbSeconds", "cpuMs", "rowsWritten"] as const;
-
-/** How the sum of a month at 100 events a second comes about: docs/compare.md. */
+/**
+ * How the sum of a month at 100 events a second comes about: docs/compare.md. What stays within the
+ * plan is left out.
+ */
 export function sumTable(): string {
-  const [one, twenty] = [counted(100, 1, 1), counted(100, 20, 1)];
-  const millions = (units: number): string => `${(units / 1e6).toPrecision(3)}`;
-  const rows = SUMMED.map((name) => {
-    const price = PRICES[name];
-    const cells = [one, twenty].flatMap(({ billed }) => {
-      const units = monthly(100, billed[name]);
-      return [millions(units), cents(beyondPlan(units, price))];
-    });
-    return [LABELS[name], `${price.included / 1e6}`, `$${price.dollars}`, ...cells];
+  const loads = [counted(100, 1, 1), counted(100, 20, 1)];
+  const rows = PRICE_NAMES.flatMap((name) => {
+    const price: Price = PRICES[name];
+    const units = loads.map(({ eventsPerSecond, billed }) => monthly(eventsPerSecond, billed[name]));
+    if (units.every((each) => each <= price.included)) return [];
+    const sums = units.flatMap((each) => [(each / 1e6).toPrecision(3), cents(beyondPlan(each, price))]);
+    return [[LABELS[name], `${price.included / 1e6}`, `$${price.dollars}`, ...sums]];
   });
+  const sum = loads.flatMap((each) => ["", cents(monthDollars(each))]);
   return markdown(
-    ["a month, in millions", "included", "a million", "one isolate", "", "twenty", ""],
-    [...rows, ["sum", "", "", "", cents(monthDollars(one)), "", cents(monthDollars(twenty))]],
+    ["in millions, a month", "included", "a million", "one isolate", "dollars", "twenty", "dollars"],
+    [...rows, ["sum", "", "", ...sum]],
   );
-}
-
-/** What others in {@link LABELS} come to in that sum. */
-export function restOfSum(): number {
-  const shown: readonly string[] = SUMMED;
-  return [counted(100, 1, 1), counted(100, 20, 1)]
-    .flatMap(({ billed }) =>
-      PRICE_NAMES.filter((name) => !shown.includes(name)).map((name) =>
-        beyondPlan(monthly(100, billed[name]), PRICES[name]),
-      ),
-    )
-    .reduce((sum, each) => sum + each, 0);
 }
 
 /** The forecast by rate, jobs and isolates: docs/costs.md. */
@@ -129,11 +138,12 @@ export function forecastTable(): string {
     ...[[1_000, 20, 1] as const, [1_000, 100, 1] as const],
   ];
   return markdown(
-    ["events/s", "jobs", "isolates", "a month", "a million, list price", "Logpush, a month"],
+    ["events/s", "jobs", "isolates", "a month", "of it storage", "operations of a million", "Logpush, a month"],
     loads.map(([rate, isolates, jobs]) => {
       const each = counted(rate, isolates, jobs);
-      const dollars = [cents(monthDollars(each)), small(millionDollars(each)), cents(OTHERS.logpush(rate, jobs))];
-      return [count(rate), `${jobs}`, `${isolates}`, ...dollars];
+      const dollars = [monthDollars(each), storageDollars(each)].map(cents);
+      const others = [small(millionDollars(each)), cents(OTHERS.logpush(rate, jobs))];
+      return [count(rate), `${jobs}`, `${isolates}`, ...dollars, ...others];
     }),
   );
 }
