@@ -37,8 +37,9 @@ export function millionDollars({ billed }: Counted): number {
 }
 
 /**
- * What Durable Objects store after a month, in kB: sketches of each job, 10 B a record (docs/search.md),
- * and the records of a day that the log keeps, of 170 B, at most 1 GB (one shard).
+ * What Durable Objects store after a month, in kB: sketches of each job, 10 B a record
+ * (docs/search.md), and the records of a day that the log keeps, of 170 B, at most 1 GB (one
+ * shard).
  */
 function storedKb({ eventsPerSecond, jobs }: Counted): number {
   return jobs * monthly(eventsPerSecond, 1e6) * 0.01 + Math.min(1e6, eventsPerSecond * 86_400 * 0.17);

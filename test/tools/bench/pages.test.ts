@@ -1,9 +1,17 @@
-/** The dollars of docs/compare.md and docs/costs.md are those of the model, at the prices in force. */
+/** Dollars in docs/compare.md and docs/costs.md are those of the model, at the prices in force. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LOG_PRICES, PRICE_NAMES, PRICES, VENDOR } from "../../../src/base/prices.ts";
-import { comparedTable, forecastTable, OTHERS, splitTable, sumTable } from "../../../tools/bench/tables.ts";
+import { counted } from "../../../tools/bench/counted.ts";
+import {
+  comparedTable,
+  forecastTable,
+  millionDollars,
+  OTHERS,
+  splitTable,
+  sumTable,
+} from "../../../tools/bench/tables.ts";
 import { ROOT } from "../../../tools/paths.ts";
 
 const page = (name: string): string => readFileSync(join(ROOT, "docs", name), "utf8");
@@ -15,6 +23,10 @@ it.each([
   ["costs.md", "the split", splitTable],
 ] as const)("%s has the table of %s", (name, _table, make) => {
   expect(page(name)).toContain(`\n\n${make()}\n\n`);
+});
+
+it("costs.md has the price of events that are POSTed one by one", () => {
+  expect(page("costs.md")).toContain(`a million events cost $${millionDollars(counted(100, 0, 1)).toFixed(2)}: `);
 });
 
 it("compare.md names the source of each price", () => {
