@@ -1,9 +1,9 @@
 /**
- * Public list prices of the paid plan, in US dollars, as read on 2026-11-20, and the plan's monthly
- * included amounts, which the whole account shares.
+ * Public list prices of the paid plan in December 2026, in US dollars, as read on 2026-11-30, and
+ * the plan's monthly included amounts, which the whole account shares.
  */
 export interface Price {
-  /** Per million units beyond the included amount. */
+  /** Per million units beyond the included amount; a million kB is a GB. */
   dollars: number;
   /** Per month. */
   included: number;
@@ -14,6 +14,18 @@ const WORKERS = "https://developers.cloudflare.com/workers/platform/pricing/";
 const QUEUES = "https://developers.cloudflare.com/queues/platform/pricing/";
 const OBJECTS = "https://developers.cloudflare.com/durable-objects/platform/pricing/";
 const STORE = "https://developers.cloudflare.com/r2/pricing/";
+const LOGS = "https://developers.cloudflare.com/observability/pricing/";
+
+/** Workers Logs and traces from 2026-12-01, by size before compression. */
+export const LOG_PRICES = {
+  /** What comes in, in kB. */
+  takenIn: { dollars: 0.25, included: 50e6, source: LOGS },
+  /** What can be queried, in kB-months: each event for seven days of thirty. */
+  stored: { dollars: 0.1, included: 12e6, source: LOGS },
+  keptMonths: 7 / 30,
+  /** Average event: https://developers.cloudflare.com/observability/logs/datasets/ */
+  eventKb: 4.84,
+} as const;
 
 export const PRICES = {
   /** Writes, reads and deletes, each per started 64 KB of a message. */
@@ -35,13 +47,14 @@ export const PRICES = {
   /** PUTs and the like. */
   storeClassA: { dollars: 4.5, included: 1e6, source: STORE },
   /**
-   * Log events of the shipper itself: its lines, and one per invocation, including `tail()`, unless
-   * `observability.logs.invocation_logs` is false. A price change is announced for 2026-12-01.
+   * Log events of the shipper itself, each of average size: its lines, and one per invocation,
+   * including `tail()`, unless `observability.logs.invocation_logs` is false. The allowance for
+   * what comes in is used up first.
    */
   logEvents: {
-    dollars: 0.6,
-    included: 20e6,
-    source: "https://developers.cloudflare.com/workers/observability/logs/workers-logs/#pricing",
+    dollars: LOG_PRICES.eventKb * (LOG_PRICES.takenIn.dollars + LOG_PRICES.keptMonths * LOG_PRICES.stored.dollars),
+    included: Math.floor(LOG_PRICES.takenIn.included / LOG_PRICES.eventKb),
+    source: LOGS,
   },
   /** HEADs and the like. */
   storeClassB: { dollars: 0.36, included: 10e6, source: STORE },

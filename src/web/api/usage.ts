@@ -1,5 +1,6 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, type Platform } from "../../base/platform.ts";
+import { LOG_PRICES } from "../../base/prices.ts";
 import type { Config } from "../../config.ts";
 import { rulesOf } from "../../ship/job/build.ts";
 import { billOf, type Jobs, type Operation, type OperationName } from "../../ship/log/bill.ts";
@@ -17,7 +18,7 @@ export const USAGE_PATIENCE = { ms: 3_000 };
 
 /** Notes on the numbers, shown with them. */
 const ASSUMPTIONS: readonly string[] = [
-  "List prices are the public ones of 2026-11-20; your account may pay less.",
+  `List prices are the public ones of December 2026; your account may pay less. Log lines are billed by size: each counts as ${LOG_PRICES.eventKb} kB, the average event of Workers Logs.`,
   "Rows written and requests of Durable Objects are derived from the counts by factors from the benchmark; they are within 25 % of what it measured.",
   "CPU time is that of the benchmark's machine, for records of 800 bytes, with the rules that the jobs have now: those of equal rules share the work. The active time of Durable Objects cannot be measured here.",
   "Not included: intake over HTTP, the API and the dashboard, replays, canaries, redelivered messages, the platform's own overhead, and storage.",
