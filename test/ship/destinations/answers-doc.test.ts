@@ -161,9 +161,9 @@ async function bindingRows(): Promise<string[]> {
 
 const INTRODUCTION = `# What does each answer of a destination mean?
 
-\`npm run answers\` makes this page from the code; a test compares them. A row is an answer that the
-vendor documents (the status links there), to three records; \`…\` is an item that was taken. Before
-the code of an error, \`HTTP <status>\` is left out here.
+A row is an answer that the vendor documents (the status links there), to a request with three
+records; \`…\` is an item that was taken. \`HTTP <status>\` is left out before the code of an error.
+\`npm run answers\` makes this page from the code; a test compares them.
 
 | verdict | what follows |
 | --- | --- |
