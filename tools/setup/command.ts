@@ -26,7 +26,7 @@ export const COMMON_OPTIONS = {
 } as const;
 
 export const COMMON_USAGE = `  --account <id>      the account, if you have several
---config <path>     a project file other than wrangler.jsonc, for a second deployment`;
+  --config <path>     a project file other than wrangler.jsonc, for a second deployment`;
 
 /**
  * @param mayLogIn whether a user at a terminal is logged in where that is missing.

@@ -1,6 +1,7 @@
 /** What the project file says about the deployment. */
 import { applyEdits, modify } from "jsonc-parser";
 import * as z from "zod";
+import { STACK_FIELDS } from "../first-job.ts";
 import { jsonc } from "../project-files/jsonc.ts";
 import { ProjectFault } from "../project-files/model.ts";
 import { lineEnding } from "../project-files/text.ts";
@@ -100,6 +101,13 @@ export function withHandlers(text: string): string {
  */
 export function withAccount(text: string, account: string): string {
   return [["account_id"], ["vars", "ACCOUNT_ID"]].reduce((before, path) => edited(before, path, account), text);
+}
+
+/** The file's text with the fields of stacks, if it says nothing of extra fields. */
+export function withStacks(text: string): string {
+  return readProject(text).vars.EXTRA_FIELDS === undefined
+    ? edited(text, ["vars", "EXTRA_FIELDS"], STACK_FIELDS)
+    : text;
 }
 
 function edited(text: string, path: (string | number)[], value: unknown): string {
