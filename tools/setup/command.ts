@@ -65,6 +65,7 @@ function secretStore(path: string, adminToken: string | undefined): SecretStore 
     name: relative(userFolder(process.env), path),
     read: () => ({ ...(adminToken && { ADMIN_TOKEN: adminToken }), ...readSecrets(path) }),
     write: (more) => writeSecrets(path, more),
+    writeUrl: (url) => writeSecrets(path, {}, url),
   };
 }
 

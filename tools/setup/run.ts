@@ -102,6 +102,7 @@ export async function runSetup(outside: Outside, options: SetupOptions): Promise
   await takeSteps(SETUP_STEPS, setup, { say, isDry });
   if (isDry) return say("Nothing was changed.");
   const { url } = setup.seen;
+  secrets.writeUrl(url);
   say("");
   say(`  Sign in    ${await signInLink(outside, url)}`);
   say(`  Dashboard  ${url}/`);

@@ -17,6 +17,8 @@ export interface SecretStore {
   readonly name: string;
   read(): Secrets;
   write(more: Secrets): void;
+  /** Keeps where the deployment answers, for `npm run search`. */
+  writeUrl(url: string): void;
 }
 
 export interface Setup extends Waiting {
