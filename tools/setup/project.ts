@@ -113,7 +113,8 @@ export function withStacks(text: string): string {
 function edited(text: string, path: (string | number)[], value: unknown): string {
   const options = {
     formattingOptions: { insertSpaces: true, tabSize: 2, eol: lineEnding(text) },
-    getInsertionIndex: (properties: string[]) => properties.indexOf("name") + 1,
+    // The account is the second property of the file; all else is the last of its object.
+    ...(path.length === 1 && { getInsertionIndex: (properties: string[]) => properties.indexOf("name") + 1 }),
   };
   return applyEdits(text, modify(text, path, value, options));
 }

@@ -3,8 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RecordRow, Records, recordOfLine } from "../../../src/web/dashboard/parts/record.tsx";
 import { summaryOf, wholeOf } from "../../../src/web/dashboard/parts/record-summary.ts";
-import { HOSTILE, OBEYED } from "./hostile.ts";
+import { IMAGE, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { textOf } from "./support.ts";
+
+const HOSTILE = `${SCRIPT}${IMAGE}${STEERING}`;
 
 const shown = async (record: unknown): Promise<string> => `${await RecordRow({ record })?.toString()}`;
 
@@ -72,7 +74,8 @@ describe("the row of a record", () => {
     });
     const thrown = html.match(/<ul class="thrown">.*?<\/ul>/gs) ?? [];
     expect(thrown.map((each) => each.match(/<pre>/g)?.length)).toEqual([1, 1]);
-    expect(textOf(thrown[0] ?? "")).toContain("at charge (index.js:6:9)\n    at ");
+    // Its lines stay lines.
+    expect(thrown[0]).toContain("at charge (index.js:6:9)\n    at &lt;script&gt;");
     expect(textOf(thrown[1] ?? "")).toContain("logged Error: timeout");
     expect(html).not.toMatch(OBEYED);
     expect(await shown({ Exceptions: [], LogErrors: [] })).not.toContain("thrown");

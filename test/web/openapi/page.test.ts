@@ -20,7 +20,7 @@ async function elementsOf(html: string): Promise<Element[]> {
       element(element) {
         const one = { tag: element.tagName, attributes: Object.fromEntries(element.attributes), text: "" };
         elements.push(one);
-        if (["meta", "br", "link", "img", "input"].includes(one.tag)) return;
+        if (["meta", "br", "link", "img", "input", "rect", "path"].includes(one.tag)) return;
         open.push(one);
         element.onEndTag(({ name }) => {
           // Every element is closed, in order.
