@@ -193,7 +193,7 @@ async function main({ values, positionals }: Given): Promise<number> {
   let looked = "Searched no file.";
   const left: End["not_searched"] = [];
   for (let cursor: string | null = null; ; ) {
-    const part = { limit: Math.min(limit - found, PAGE_MAX), ...(cursor !== null && { cursor }) };
+    const part: object = { limit: Math.min(limit - found, PAGE_MAX), ...(cursor !== null && { cursor }) };
     let end: End | null = null;
     for await (const line of linesOf(await ask(service, { ...question, ...part }))) {
       if (line.type === "hit") {

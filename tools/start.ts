@@ -10,7 +10,7 @@ import { command, onlyOptions, Refusal } from "./command.ts";
 import { firstJob, OWN_BUCKET, STACK_FIELDS } from "./first-job.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, REGISTRY, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
 import { jsonc } from "./project-files/jsonc.ts";
-import { own } from "./project-files/model.ts";
+import { type Json, own } from "./project-files/model.ts";
 import { startDevServer } from "./servers/dev-server.ts";
 import { ensureDevVars, readDevVars, signInLine } from "./servers/dev-vars.ts";
 import { aborted, interruption } from "./servers/foreground.ts";
@@ -61,8 +61,8 @@ const LOGS = join(ROOT, ".wrangler/log");
 
 /** EXTRA_FIELDS where neither `.dev.vars` nor wrangler.jsonc says what it is. */
 function extraFieldsOf(inDevVars: string | undefined): string {
-  const vars = own(jsonc.parse(readFileSync(SHIPPER_CONFIG, "utf8")), "vars");
-  const inConfig = own(vars, "EXTRA_FIELDS");
+  const vars = own(jsonc.parse(readFileSync(SHIPPER_CONFIG, "utf8")), "vars") ?? {};
+  const inConfig = own(vars as Json, "EXTRA_FIELDS");
   return inDevVars ?? (typeof inConfig === "string" ? inConfig : STACK_FIELDS);
 }
 
@@ -185,6 +185,6 @@ async function main(wanted: number): Promise<number> {
 
 await command(USAGE, PORT_OPTION, async ({ values, positionals }) => {
   onlyOptions(positionals);
-  // Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
+  // Not `process.exitCode`: connections and timers of interrupted work would keep it alive.
   process.exit(await main(portOf(values)));
 });

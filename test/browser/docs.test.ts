@@ -1,4 +1,4 @@
-/** The API reference at /docs: its way back, its contents, its search, and all of it without a script. */
+/** The API reference at /docs: its way back, its contents, its search, and it without a script. */
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { complaints, violations } from "./browser.ts";

@@ -5,7 +5,7 @@ import { isLoopback } from "../../src/base/hosts.ts";
 import { Refusal } from "../command.ts";
 import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
 import { readProjectFile } from "../project-files/files.ts";
-import { own } from "../project-files/model.ts";
+import { type Json, own } from "../project-files/model.ts";
 import { readDevVars } from "../servers/dev-vars.ts";
 import { running } from "../servers/running.ts";
 import { readSecrets, readUrl } from "../setup/secrets-file.ts";
@@ -63,6 +63,6 @@ function withPath(api: URL): string {
 /** The account that wrangler.jsonc serves. */
 function accountOfConfig(): string {
   const { text, language } = readProjectFile(SHIPPER_CONFIG);
-  const account = own(own(language.parse(text), "vars"), "ACCOUNT_ID");
+  const account = own((own(language.parse(text), "vars") ?? {}) as Json, "ACCOUNT_ID");
   return typeof account === "string" ? account : "local";
 }

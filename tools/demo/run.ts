@@ -231,6 +231,6 @@ await command(USAGE, { once: { type: "boolean", default: false } }, async ({ val
     },
     ...(!once && { stay: (running) => stay(running, shownKeys) }),
   });
-  // Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
+  // Not `process.exitCode`: connections and timers of interrupted work would keep it alive.
   process.exit(exitCode);
 });

@@ -93,6 +93,6 @@ await command(USAGE, PORT_OPTION, async ({ values, positionals }) => {
     },
     stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),
   });
-  // Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
+  // Not `process.exitCode`: connections and timers of interrupted work would keep it alive.
   process.exit(exitCode);
 });

@@ -34,7 +34,7 @@ function isStart(pid: number): boolean {
   return status !== 0 || /tools\/start\.ts/.test(stdout);
 }
 
-/** Claims the state for this process. @returns the process that has it, and keeps it; null: none. */
+/** Claims the state for this process. @returns the process that has it; null: none had it. */
 export function claim(): Running | null {
   const other = running();
   if (other !== null) return other;
