@@ -1,6 +1,7 @@
 /** What the commands that users type have in common: their options, `--help`, and their end. */
 import { createInterface } from "node:readline/promises";
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { ProjectFault } from "./project-files/model.ts";
 import { plain } from "./project-files/text.ts";
 
 /** Settings of npm's own, which people keep for all projects. */
@@ -17,8 +18,8 @@ type Given<T extends Options> = ReturnType<typeof parseArgs<{ options: T; allowP
 
 /**
  * Runs a command: its exit code is what `run` returns, 2 after wrong arguments, an option that npm
- * took among them, or 1 after a {@link Refusal}. `run` throws {@link UsageFault} for those that it
- * finds itself.
+ * took among them, or 1 after a {@link Refusal} or a {@link ProjectFault}. `run` throws
+ * {@link UsageFault} for those that it finds itself.
  * @param usage see {@link helpText}. @param args as the user typed them.
  */
 export async function command<T extends Options>(
@@ -34,7 +35,7 @@ export async function command<T extends Options>(
     if ((given.values as { help?: boolean }).help) console.log(helpText(usage));
     else process.exitCode = await run(given);
   } catch (error) {
-    if (error instanceof Refusal) {
+    if (error instanceof Refusal || error instanceof ProjectFault) {
       console.error(plain(error.message));
       process.exitCode = 1;
     } else if (error instanceof UsageFault) {

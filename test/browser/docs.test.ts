@@ -23,7 +23,7 @@ describe("the API reference", () => {
     expect(all).toBeGreaterThan(80);
     expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThan(12_000);
     await page.keyboard.press("/");
-    await page.keyboard.type("replay begin");
+    await page.keyboard.type("replay destination_conf");
     const found = await page.locator(SHOWN).count();
     expect(found).toBeGreaterThan(0);
     expect(found).toBeLessThan(all / 2);
