@@ -7,6 +7,7 @@
 import * as z from "zod";
 import { between } from "../src/web/dashboard/pages/search/when.ts";
 import { escaped, visible } from "../src/web/dashboard/parts/record-summary.ts";
+import { parseJson } from "./client/api-client.ts";
 import { findService, type Service } from "./client/service.ts";
 import { recordText } from "./client/show.ts";
 import { command, Refusal, UsageFault } from "./command.ts";
@@ -149,7 +150,7 @@ async function ask({ api, token }: Service, question: object): Promise<ReadableS
   if (response.ok && response.body !== null && !isHtml(response)) return response.body;
   const Envelope = z.object({ errors: z.array(z.object({ message: z.string() })).min(1) });
   const text = await response.text();
-  const said = Envelope.safeParse(parsedJson(text));
+  const said = Envelope.safeParse(parseJson(text));
   if (said.success)
     throw new Refusal(`HTTP ${response.status}: ${said.data.errors.map((each) => each.message).join("; ")}`);
   const what = isHtml(response) ? "a page" : text.slice(0, 200);
@@ -160,15 +161,6 @@ async function ask({ api, token }: Service, question: object): Promise<ReadableS
 
 function isHtml({ headers }: Response): boolean {
   return (headers.get("content-type") ?? "").startsWith("text/html");
-}
-
-/** undefined: it is none. */
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function main({ values, positionals }: Given): Promise<number> {
