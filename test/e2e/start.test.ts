@@ -24,14 +24,14 @@ function freshCheckout(): string {
 it("has a job from the start: the error of its curl line is found with its stack, and it runs once", async () => {
   const root = freshCheckout();
   const port = ["--port", `${firstPort("start")}`];
-  const start = startCommand("tools/start.ts", port, root);
+  const start = startCommand("tools/start.ts", port, {}, root);
   await start.said("Press Ctrl-C to stop");
   const said = start.output();
   expect(said).toMatch(/^logship is running on port \d+/m);
   expect(said).toMatch(/^ {2}Jobs {7}job 1 ships to binding:\/\/TRACES\/logs\/\{DATE\}$/m);
   const token = /^ADMIN_TOKEN=(\S+)$/m.exec(readFileSync(join(root, ".dev.vars"), "utf8"))?.[1] ?? "none";
 
-  const second = startCommand("tools/start.ts", port, root);
+  const second = startCommand("tools/start.ts", port, {}, root);
   expect(await second.ended).toBe(1);
   expect(second.output()).toMatch(/^logship is running already on http:\/\/localhost:\d+, as process \d+, .*\n$/);
 
