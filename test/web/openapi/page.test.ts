@@ -139,7 +139,7 @@ describe("the page", () => {
       all("p")
         .filter(({ attributes }) => "hidden" in attributes)
         .map(({ text }) => text),
-    ).toEqual(["Search this page "]);
+    ).toEqual(["Search this page"]);
     expect(all("style").map(({ text }) => text)).toEqual([STYLE]);
     expect(STYLE_HASH).toBe(`sha256-${createHash("sha256").update(STYLE).digest("base64")}`);
     expect(STYLE).not.toMatch(/url\(|@import|</);
