@@ -1,8 +1,11 @@
 /** What all commands have in common, as a user sees it. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { text } from "node:stream/consumers";
+import { expect, it, onTestFinished } from "vitest";
 import { helpText } from "../../tools/command.ts";
 import { ROOT } from "../../tools/paths.ts";
 
@@ -36,13 +39,32 @@ it("the help puts options in one column, and what they do in another", () => {
   expect(helpText("usage: npm run x")).toBe("usage: npm run x\n\n  --help  shows this text");
 });
 
-it("a command ends without a word when its reader has gone", async () => {
-  const child = spawn(process.execPath, [join(ROOT, "tools/doctor.ts"), ROOT], { stdio: ["ignore", "pipe", "pipe"] });
+/** How a command ends whose reader goes away at once. */
+async function withoutReader(...args: readonly string[]) {
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   child.stdout.destroy();
-  let errors = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    errors += text;
-  });
-  const [code] = await once(child, "close");
-  expect([code, errors]).toEqual([0, ""]);
+  const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
+  return { code, errors };
+}
+
+it("a command ends without a word when its reader has gone", async () => {
+  expect(await withoutReader(join(ROOT, "tools/doctor.ts"), ROOT)).toEqual({ code: 0, errors: "" });
+});
+
+it("so does one that runs until Ctrl-C, and leaves no folder", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "logship-command-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const script = join(folder, "run.ts");
+  const states = join(folder, "states");
+  writeFileSync(
+    script,
+    `import { command } from ${JSON.stringify(join(ROOT, "tools/command.ts"))};
+     import { runInForeground } from ${JSON.stringify(join(ROOT, "tools/servers/foreground.ts"))};
+     await command("usage: x", {}, async () => process.exit(await runInForeground({
+       name: "It", states: ${JSON.stringify(states)}, start: async ({ say }) => say, work: async () => 0,
+       stay: async (say) => { for (;;) { say("more"); await new Promise((resolve) => setTimeout(resolve, 20)); } },
+     })));`,
+  );
+  expect(await withoutReader(script)).toEqual({ code: 0, errors: "" });
+  expect(readdirSync(states)).toEqual([]);
 });
