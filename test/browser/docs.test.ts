@@ -29,7 +29,7 @@ describe("the API reference", () => {
     expect(found).toBeGreaterThan(0);
     expect(found).toBeLessThan(all / 2);
     expect(await page.getByRole("status").textContent()).toBe(`${found} found`);
-    await page.getByRole("searchbox").fill("no entry has this");
+    await page.getByRole("searchbox").fill("qwertyuiop");
     expect([await page.locator(SHOWN).count(), await page.getByRole("heading", { level: 2 }).count()]).toEqual([0, 0]);
     await page.getByRole("searchbox").fill("");
     expect([await page.locator(SHOWN).count(), await page.locator(OPEN).count()]).toEqual([all, 0]);
