@@ -5,31 +5,40 @@
  *     npm run search -- ray 8f14e45fceea167a --since 7d
  */
 import * as z from "zod";
+import { between } from "../src/web/dashboard/pages/search/when.ts";
 import { escaped, visible } from "../src/web/dashboard/parts/record-summary.ts";
+import { parseJson } from "./client/api-client.ts";
+import { findService, type Service } from "./client/service.ts";
 import { recordText } from "./client/show.ts";
-import { command, UsageFault } from "./command.ts";
+import { command, Refusal, UsageFault } from "./command.ts";
+import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run search -- [<text> | ray <ray id>] [options]
 
-  --since <time>      24h, 30m, 7d, or RFC 3339 (1h)
+Finds records in what was shipped and in what still waits.
+
+  --since <time>      3 hours, 30m, 7d, yesterday, 15:07, 11-23 15:07, or RFC 3339 (1h)
   --until <time>      likewise (now)
-  --function <name>   of one function
+  --function <name>   of one Worker
   --outcome <name>    one outcome; !ok: all but that
   --filter <json>     a filter as jobs have it, instead of these two
   --job <id>          in what one job shipped
   --oldest            the oldest first
   --limit <n>         at most so many records (100)
   --json              the records as NDJSON
+  --deployed          asks the deployment, though npm start runs
 
-The variables API and TOKEN say where, and who asks:
-  API=http://localhost:8787/client/v4/accounts/local/logship TOKEN=… npm run search -- …
+Times are UTC, unless they name a zone (15:07 +01:00). The running \`npm start\` is asked, or else the
+deployment of \`npm run setup\`, or the service that the variables API and TOKEN name:
+  API=https://logship.acme.workers.dev TOKEN=… npm run search -- …
 
 Exit code 1: nothing was found; 2: it could not be searched, or not all of it.`;
 
 /** Most hits of one answer. */
 const PAGE_MAX = 1_000;
 
-const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 168 * HOUR_MS;
 
 const Line = z.discriminatedUnion("type", [
   z.object({
@@ -49,12 +58,36 @@ const Line = z.discriminatedUnion("type", [
 type Hit = Extract<z.infer<typeof Line>, { type: "hit" }>;
 type End = Extract<z.infer<typeof Line>, { type: "end" }>;
 
-/** A time as the API takes it. @param text a distance back from now, or a time. */
-function timeOf(name: string, text: string): string {
-  const back = /^(\d{1,6})([smhd])$/.exec(text);
-  const ms = back === null ? Date.parse(text) : Date.now() - Number(back[1]) * UNIT_MS[back[2] as keyof typeof UNIT_MS];
-  if (Number.isNaN(ms)) throw new UsageFault(`--${name}: 24h, 30m, 7d, or RFC 3339, not ${text}`);
-  return new Date(ms).toISOString();
+/** The time from `since` to `until`, as the page Search reads them. @throws UsageFault */
+function timesOf(since: string, until: string, nowMs: number): [number, number] {
+  try {
+    return between(since, until, HOUR_MS, "", nowMs);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const name = error.message === since ? "since" : "until";
+    throw new UsageFault(
+      `--${name}: 3 hours, 30m, 7d, yesterday, 15:07, 11-23 15:07, or RFC 3339, not ${error.message}`,
+    );
+  }
+}
+
+/** The arguments, with a time of several words as one: `--since 3 hours`. */
+function joinedTimes(args: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const word of args) {
+    const longer = `${joined.at(-1)} ${word}`;
+    if (/^--(?:since|until)$/.test(joined.at(-2) ?? "") && isRead(longer)) joined.splice(-1, 1, longer);
+    else joined.push(word);
+  }
+  return joined;
+}
+
+function isRead(time: string): boolean {
+  try {
+    return between(time, "", HOUR_MS, "", 0).every((ms) => !Number.isNaN(ms));
+  } catch {
+    return false;
+  }
 }
 
 function filterOf({
@@ -88,8 +121,8 @@ function show({ record, job_id, object, line }: Hit): string {
 }
 
 const OPTIONS = {
-  since: { type: "string", default: "1h" },
-  until: { type: "string" },
+  since: { type: "string", default: "" },
+  until: { type: "string", default: "" },
   function: { type: "string" },
   outcome: { type: "string" },
   filter: { type: "string" },
@@ -97,63 +130,96 @@ const OPTIONS = {
   limit: { type: "string", default: "100" },
   oldest: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
+  deployed: { type: "boolean", default: false },
 } as const;
 
 type Given = Parameters<Parameters<typeof command<typeof OPTIONS>>[2]>[0];
 
+/** The lines of one answer. @throws Refusal without a page of HTML in it */
+async function ask({ api, token }: Service, question: object): Promise<ReadableStream<Uint8Array>> {
+  const response = await fetch(`${api}/search`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    body: JSON.stringify(question),
+  }).catch((error: unknown) => {
+    const { message, cause } = error as Error;
+    throw new Refusal(
+      `${api} does not answer: ${cause instanceof Error && cause.message !== "" ? cause.message : message}`,
+    );
+  });
+  if (response.ok && response.body !== null && !isHtml(response)) return response.body;
+  const Envelope = z.object({ errors: z.array(z.object({ message: z.string() })).min(1) });
+  const text = await response.text();
+  const said = Envelope.safeParse(parseJson(text));
+  if (said.success)
+    throw new Refusal(`HTTP ${response.status}: ${said.data.errors.map((each) => each.message).join("; ")}`);
+  const what = isHtml(response) ? "a page" : text.slice(0, 200);
+  throw new Refusal(
+    `${api} is not the API of logship, which is at <address>/client/v4/accounts/<account id>/logship: HTTP ${response.status}, ${what}`,
+  );
+}
+
+function isHtml({ headers }: Response): boolean {
+  return (headers.get("content-type") ?? "").startsWith("text/html");
+}
+
 async function main({ values, positionals }: Given): Promise<number> {
-  const { API, TOKEN } = process.env;
-  if (!API || !TOKEN) throw new UsageFault("API or TOKEN is not set");
   const words = positionals.join(" ");
   const ray = /^ray\s+(\S+)$/.exec(words)?.[1];
   const limit = Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1) throw new UsageFault("--limit: a whole number, 1 or more");
+  const [sinceMs, untilMs] = timesOf(values.since, values.until, Date.now());
+  const [since, until] = [new Date(sinceMs).toISOString(), new Date(untilMs).toISOString()];
+  const service = findService(process.env, values.deployed);
   const question = {
-    since: timeOf("since", values.since),
-    until: values.until === undefined ? new Date().toISOString() : timeOf("until", values.until),
+    ...{ since, until },
     ...(values.job !== undefined && { job_id: Number(values.job) }),
     ...(ray === undefined ? words !== "" && { text: words } : { ray_id: ray }),
     filter: values.filter ?? filterOf(values),
     order: values.oldest ? "oldest" : "newest",
   };
+  const isLastHour = values.since === "" && values.until === "";
+  const when = isLastHour ? "in the last hour" : `from ${shownTime(since)} to ${shownTime(until)} UTC`;
+  console.error(`Searching ${visible(service.name)}, ${when}.`);
   let found = 0;
-  let looked = "no object";
+  let looked = "Searched no file.";
   const left: End["not_searched"] = [];
   for (let cursor: string | null = null; ; ) {
-    const response: Response = await fetch(`${API.replace(/\/$/, "")}/search`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" },
-      body: JSON.stringify({
-        ...question,
-        limit: Math.min(limit - found, PAGE_MAX),
-        ...(cursor !== null && { cursor }),
-      }),
-    });
-    if (!response.ok || response.body === null) throw new Error(`${response.status} ${visible(await response.text())}`);
+    const part: object = { limit: Math.min(limit - found, PAGE_MAX), ...(cursor !== null && { cursor }) };
     let end: End | null = null;
-    for await (const line of linesOf(response.body)) {
+    for await (const line of linesOf(await ask(service, { ...question, ...part }))) {
       if (line.type === "hit") {
         found += 1;
         tell("");
         console.log(values.json ? escaped(JSON.stringify(line.record)) : show(line));
       } else if (line.type === "progress") {
-        looked = `read ${line.read} of ${line.objects} objects, skipped ${line.skipped} by sketch`;
+        looked = lookedWords(line.read, line.skipped);
         tell(looked);
       } else end = line;
     }
-    if (end === null) throw new Error("the answer broke off; what was found is not all");
+    if (end === null) throw new Error("the answer broke off: more may be there");
     left.push(...end.not_searched);
     cursor = end.cursor;
     if (cursor !== null && found < limit) continue;
     if (process.stderr.isTTY) process.stderr.write("\n");
-    if (cursor !== null) console.error(`there are more: --limit ${2 * limit}, or a narrower question`);
+    if (cursor !== null) console.error(`There are more: --limit ${2 * limit}, or a narrower question.`);
     for (const { what, why } of left) console.error(`not searched: ${visible(what)}: ${visible(why)}`);
-    if (found === 0)
-      console.error(
-        `nothing found: ${looked}. An event takes some ten seconds to arrive; --since 7d looks further back`,
-      );
+    if (found === 0) {
+      const further = untilMs - sinceMs < WEEK_MS ? "; use --since 7d to look further back" : "";
+      console.error(`Nothing found ${when}. New events take about 10 s${further}. ${looked}`);
+    }
     return left.length > 0 ? 2 : found === 0 ? 1 : 0;
   }
+}
+
+function lookedWords(read: number, skipped: number): string {
+  const files = read + skipped;
+  return `Searched ${files} ${files === 1 ? "file" : "files"}${skipped === 0 ? "" : `; ${skipped} could be ruled out`}.`;
+}
+
+/** `2026-11-30 15:07`. */
+function shownTime(iso: string): string {
+  return iso.slice(0, 16).replace("T", " ");
 }
 
 /** Shows how far it is, on one line of a terminal; "": clears it. */
@@ -161,10 +227,14 @@ function tell(words: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${words}`);
 }
 
-await command(USAGE, OPTIONS, (given) =>
-  main(given).catch((error: unknown) => {
-    if (error instanceof UsageFault) throw error;
-    console.error(visible(error instanceof Error ? error.message : String(error)));
-    return 2;
-  }),
+await command(
+  USAGE,
+  OPTIONS,
+  (given) =>
+    main(given).catch((error: unknown) => {
+      if (error instanceof UsageFault) throw error;
+      console.error(plain(visible(error instanceof Error ? error.message : String(error))));
+      return 2;
+    }),
+  joinedTimes(process.argv.slice(2)),
 );

@@ -8,10 +8,13 @@ import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, isOwnUrl, outside, run } fr
 import { SetupRefused } from "./setup/refusals.ts";
 import { runCheck, runSetup } from "./setup/run.ts";
 
-const USAGE = `usage: npm run setup [-- <options>]
+const USAGE = `usage: npm run setup -- [options]
+
+Deploys logship into your account with its queues, its bucket and a first job. Run it again at any
+time: it does only what is missing.
 
   --dry-run           says what would be done, call by call, and changes nothing
-  --check             says in what the deployment differs from the project file; then the exit code is 1
+  --check             says how the deployment differs from the project file; then the exit code is 1
   --destination <to>  where the first job ships to, instead of the Worker's own bucket; - reads it from
                       standard input, as others can read command lines
   --new-token         replaces ADMIN_TOKEN, which ends the admin's sessions

@@ -7,7 +7,9 @@ import { command } from "./command.ts";
 import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, outside, run, secretsPath } from "./setup/command.ts";
 import { runTeardown } from "./setup/teardown.ts";
 
-const USAGE = `usage: npm run teardown [-- <options>]
+const USAGE = `usage: npm run teardown -- [options]
+
+Takes logship out of service. Without --delete-data, everything that is stored stays.
 
   --delete-data       deletes the Worker with all that it stores, the queues, and the bucket with its records
   --dry-run           says what would be done, call by call, and changes nothing

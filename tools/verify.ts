@@ -18,6 +18,8 @@ import { type Verified, verifyArchive } from "./verify/verify-archive.ts";
 
 const USAGE = `usage: npm run verify -- <folder | s3://bucket/prefix> --key <public key> [options]
 
+Compares a folder or a bucket with its signed manifests.
+
   --key <key>              the public key, as /.well-known/logship-keys.json shows it, or a PEM file of it;
                            again for each key that signed earlier manifests
   --expired-before <day>   YYYYMMDD: objects and manifests of earlier days may be gone, as by a lifecycle rule

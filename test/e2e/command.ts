@@ -13,12 +13,17 @@ const MARK = "LOGSHIP_TEST_MARK";
 const SAID_WITHIN_MS = 150_000;
 const GONE_WITHIN_MS = 10_000;
 
-/** Starts a command of this project as a user does. It ends with the test. */
-export function startCommand(script: string, args: readonly string[] = []) {
+/** Starts a command of this project, or of a copy of it, as a user does. It ends with the test. */
+export function startCommand(
+  script: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+  root: string = ROOT,
+) {
   const mark = randomUUID();
-  const child: ChildProcess = spawn(process.execPath, [join(ROOT, script), ...args], {
-    cwd: ROOT,
-    env: { ...process.env, [MARK]: mark },
+  const child: ChildProcess = spawn(process.execPath, [join(root, script), ...args], {
+    cwd: root,
+    env: { ...process.env, ...env, [MARK]: mark },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGTERM"));

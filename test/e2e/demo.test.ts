@@ -47,7 +47,7 @@ describe("the demo", () => {
     const code = await demo.ended;
     expect(code, demo.output()).toBe(0);
     const output = demo.output();
-    expect(output).toMatch(/The shipper answers on http:\/\/localhost:\d+ \(port 8787 is taken\)/);
+    expect(output).toMatch(/The shipper answers on http:\/\/localhost:\d+ \(8787 is in use\)/);
     expect(output).toMatch(/All 19 events arrived, each exactly once/);
     expect(output).toMatch(/demo\/\d{8}\/\d{8}T\d{6}Z_\d{8}T\d{6}Z_[0-9a-f]{8}\.log\.gz/);
     for (const line of KINDS) expect(output).toContain(line);

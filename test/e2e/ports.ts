@@ -8,7 +8,7 @@ const PORTS = 100;
 const FIRST = 12_000;
 const RANGES = 190;
 
-const OFFSETS = { shipper: 0, sample: 50, producer: 60, host: 70, azurite: 80 } as const;
+const OFFSETS = { shipper: 0, sample: 50, producer: 60, host: 70, azurite: 80, start: 90 } as const;
 
 /**
  * Where this process starts to look for a free port. Processes that start at the same time get

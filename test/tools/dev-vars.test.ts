@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
@@ -75,5 +75,12 @@ describe("readDevVars", () => {
     expect(() => readDevVars(path)).toThrow(/cannot read .*npm start/);
     writeFileSync(path, "SECRETS_KEY=x\n");
     expect(() => readDevVars(path)).toThrow(/holds no ADMIN_TOKEN/);
+    writeFileSync(path, "ADMIN_TOKEN=short\n");
+    expect(() => readDevVars(path)).toThrow(/ADMIN_TOKEN must have 16 to 512/);
+    writeFileSync(path, "ADMIN_TOKEN=long-enough-for-it-0123\nSECRETS_KEY=x\n");
+    expect(() => readDevVars(path)).toThrow(/SECRETS_KEY must be base64/);
+    rmSync(path);
+    mkdirSync(path);
+    expect(() => readDevVars(path)).toThrow(/cannot read .* \(EISDIR\)/);
   });
 });

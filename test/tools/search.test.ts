@@ -18,22 +18,97 @@ const RECORD = {
   Logs: [{ Message: [STEERING] }],
 };
 
-it.each([[], ["--json"]])("shows a terminal nothing that it obeys (%j)", async (...options) => {
-  const lines = [
-    { type: "hit", job_id: 1, object: 1, line: 1, record: RECORD },
-    { type: "end", complete: false, cursor: null, not_searched: [{ what: STEERING, why: STEERING }] },
-  ];
-  const server = createServer((_request, response) => {
-    response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+type Asked = Record<string, unknown>;
+
+/** Runs a search against a server that answers every request with this. */
+async function search(args: readonly string[], { body, status = 200, type = "application/x-ndjson" }: Answer) {
+  const asked: { path: string | undefined; body: Asked }[] = [];
+  const server = createServer(async (request, response) => {
+    asked.push({ path: request.url, body: JSON.parse(await text(request)) as Asked });
+    response.writeHead(status, { "Content-Type": type }).end(body);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const env = { ...process.env, API: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, TOKEN: "t" };
-  const search = spawn(process.execPath, [join(ROOT, "tools/search.ts"), "x", ...options], { env });
-  const [out, errors, [code]] = await Promise.all([text(search.stdout), text(search.stderr), once(search, "close")]);
+  const API = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const child = spawn(process.execPath, [join(ROOT, "tools/search.ts"), ...args], {
+    env: { ...process.env, API, TOKEN: "very-secret-token" },
+  });
+  const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   server.close();
+  expect(`${out}${errors}`).not.toContain("very-secret-token");
+  return { out, errors, code, asked };
+}
+
+interface Answer {
+  readonly body: string;
+  readonly status?: number;
+  readonly type?: string;
+}
+
+const linesOf = (...lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+const NOTHING = linesOf(
+  { type: "progress", objects: 34, read: 6, skipped: 28 },
+  { type: "end", complete: true, cursor: null, not_searched: [] },
+);
+
+it.each([[], ["--json"]])("shows a terminal nothing that it obeys (%j)", async (...options) => {
+  const body = linesOf(
+    { type: "hit", job_id: 1, object: 1, line: 1, record: RECORD },
+    { type: "end", complete: false, cursor: null, not_searched: [{ what: STEERING, why: STEERING }] },
+  );
+  const { out, errors, code } = await search(["x", ...options], { body });
   expect(code).toBe(2);
   expect(out).toContain("shop");
   expect(errors).toContain("not searched");
   expect(`${out}${errors}`.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
   if (options.length > 0) expect(JSON.parse(out)).toEqual(RECORD);
+});
+
+it("completes an address without a path, and says what it looked through when nothing is found", async () => {
+  const { out, errors, code, asked } = await search(["customer", "4711"], { body: NOTHING });
+  expect([code, out]).toEqual([1, ""]);
+  expect(errors).toContain(
+    "Nothing found in the last hour. New events take about 10 s; use --since 7d to look further back. Searched 34 files; 28 could be ruled out.\n",
+  );
+  expect(asked).toMatchObject([
+    { path: "/client/v4/accounts/local/logship/search", body: { text: "customer 4711", order: "newest" } },
+  ]);
+});
+
+const HOUR_MS = 3_600_000;
+
+it.each([
+  [["--since", "3 hours", "x"], 3 * HOUR_MS],
+  [["--since", "3", "hours", "x"], 3 * HOUR_MS],
+  [["x", "--since", "2", "days", "ago", "--until", "now"], 48 * HOUR_MS],
+  [["--since=30m", "x"], HOUR_MS / 2],
+])("takes times as the page Search does: %j", async (args, wanted) => {
+  const { asked, errors } = await search(args, { body: NOTHING });
+  const { since, until, text: words } = asked[0]?.body ?? {};
+  expect([words, Math.round(Date.parse(`${until}`) - Date.parse(`${since}`))]).toEqual(["x", wanted]);
+  expect(errors).toMatch(/Nothing found from \d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\. New/);
+});
+
+it("takes a day, which begins at midnight", async () => {
+  const { asked } = await search(["--since", "yesterday"], { body: NOTHING });
+  const ago = Date.now() - Date.parse(`${asked[0]?.body.since}`);
+  expect(`${asked[0]?.body.since}`).toMatch(/T00:00:00\.000Z$/);
+  expect([ago >= 24 * HOUR_MS - 60_000, ago <= 48 * HOUR_MS + 60_000]).toEqual([true, true]);
+});
+
+it("refuses what is no time", async () => {
+  const { code, errors, asked } = await search(["--since", "blue"], { body: NOTHING });
+  expect([code, asked]).toEqual([2, []]);
+  expect(errors).toMatch(/^--since: 3 hours, .*, not blue\n/);
+});
+
+it.each([
+  [{ body: "<!DOCTYPE html><p>a page", status: 200, type: "text/html; charset=utf-8" }, "HTTP 200, a page"],
+  [{ body: "<!DOCTYPE html><p>a page", status: 404, type: "text/html" }, "HTTP 404, a page"],
+  [{ body: '{"success":false,"errors":[{"code":1,"message":"no"}]}', status: 403 }, "HTTP 403: no"],
+])("says in one line what an answer is that is none of the API: %j", async (answer, words) => {
+  const { code, out, errors } = await search(["x"], answer);
+  expect([code, out]).toEqual([2, ""]);
+  expect(errors).toContain(words);
+  expect(errors).not.toMatch(/doctype|<p>/i);
+  expect(errors.trimEnd().split("\n")).toHaveLength(2);
 });

@@ -212,7 +212,8 @@ function json(body: object): { body: string; type: string } {
   return { body: JSON.stringify(body), type: "application/json" };
 }
 
-function parseJson(text: string): unknown {
+/** undefined: it is none. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -4,9 +4,9 @@
  * ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { ApiClient } from "../client/api-client.ts";
 import { type JobLedger, jobBalance } from "../client/api-results.ts";
+import { command, onlyOptions } from "../command.ts";
 import { ROOT, shown } from "../paths.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../servers/dev-server.ts";
 import { type Foreground, portWords, runInForeground } from "../servers/foreground.ts";
@@ -209,28 +209,28 @@ async function stay({ shipper: { api, bucket, signIn }, sample }: Running, keys:
   return showAll(bucket, FOLDER, keys);
 }
 
-function readArguments(): { once: boolean } {
-  try {
-    return { once: parseArgs({ options: { once: { type: "boolean", default: false } } }).values.once };
-  } catch {
-    console.error("usage: npm run demo [-- --once]");
-    process.exit(2);
-  }
-}
+const USAGE = `usage: npm run demo [-- --once]
 
-const { once } = readArguments();
-let shownKeys = new Set<string>();
-const exitCode = await runInForeground<Running>({
-  name: "The demo",
-  states: STATES,
-  start,
-  work: async (running) => {
-    sayWhereThingsAre(running);
-    const { faults, keys } = await runMainJob(running);
-    shownKeys = keys;
-    return faults.length === 0 ? 0 : 1;
-  },
-  ...(!once && { stay: (running) => stay(running, shownKeys) }),
+A sample Worker and a client send events, logship puts them into a bucket on this machine, and the
+bucket is read back. Ctrl-C ends it.
+
+  --once  ends by itself: exit code 0 if every event arrived exactly once, 1 if not`;
+
+await command(USAGE, { once: { type: "boolean", default: false } }, async ({ values: { once }, positionals }) => {
+  onlyOptions(positionals);
+  let shownKeys = new Set<string>();
+  const exitCode = await runInForeground<Running>({
+    name: "The demo",
+    states: STATES,
+    start,
+    work: async (running) => {
+      sayWhereThingsAre(running);
+      const { faults, keys } = await runMainJob(running);
+      shownKeys = keys;
+      return faults.length === 0 ? 0 : 1;
+    },
+    ...(!once && { stay: (running) => stay(running, shownKeys) }),
+  });
+  // Not `process.exitCode`: connections and timers of interrupted work would keep it alive.
+  process.exit(exitCode);
 });
-// Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
-process.exit(exitCode);

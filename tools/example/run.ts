@@ -5,11 +5,12 @@
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { EXAMPLE_APP, ROOT, shown } from "../paths.ts";
+import { command, onlyOptions } from "../command.ts";
+import { DEFAULT_PORT, EXAMPLE_APP, ROOT, shown } from "../paths.ts";
 import { type Foreground, portWords, runInForeground } from "../servers/foreground.ts";
 import type { LocalServer } from "../servers/local-server.ts";
 import { type LocalShipper, shipInto, shipperLines, showAll, startLocalShipper } from "../servers/local-shipper.ts";
-import { portAfter, readPort } from "../servers/ports.ts";
+import { PORT_OPTION, portAfter, portOf } from "../servers/ports.ts";
 import {
   arePackagesInstalled,
   BUILT_SECRETS,
@@ -72,16 +73,26 @@ function sayWhereThingsAre({ shipper, shop, state }: Running, job: number): void
   console.log(lines.join("\n"));
 }
 
-const port = readPort("npm run example");
-const exitCode = await runInForeground<Running>({
-  name: "The example",
-  states: join(ROOT, ".wrangler/example"),
-  start: (foreground) => start(foreground, port),
-  work: async (running) => {
-    sayWhereThingsAre(running, await shipInto(FOLDER, "example", running.shipper.api, running.say));
-    return 0;
-  },
-  stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),
+const USAGE = `usage: npm run example [-- --port <port>]
+
+Builds and serves the application of examples/ssr-app beside logship, with a job that ships its
+records into a bucket on this machine. Ctrl-C ends it.
+
+  --port <port>  where logship listens, or the next free port after it (${DEFAULT_PORT})`;
+
+await command(USAGE, PORT_OPTION, async ({ values, positionals }) => {
+  onlyOptions(positionals);
+  const port = portOf(values);
+  const exitCode = await runInForeground<Running>({
+    name: "The example",
+    states: join(ROOT, ".wrangler/example"),
+    start: (foreground) => start(foreground, port),
+    work: async (running) => {
+      sayWhereThingsAre(running, await shipInto(FOLDER, "example", running.shipper.api, running.say));
+      return 0;
+    },
+    stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),
+  });
+  // Not `process.exitCode`: connections and timers of interrupted work would keep it alive.
+  process.exit(exitCode);
 });
-// Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
-process.exit(exitCode);

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/formats/secrets/sign-in-link.ts";
+import { Refusal } from "../command.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, shown } from "../paths.ts";
 
 /** The text of a new `.dev.vars`: every line explained, every secret fresh. */
@@ -54,29 +55,37 @@ export interface DevVars {
   readonly accountId: string | undefined;
   /** As written: the local bucket behind some port, or the developer's own store. */
   readonly objstoreEndpoint: string | undefined;
+  /** undefined: wrangler.jsonc decides. */
+  readonly extraFields: string | undefined;
 }
 
-/** @throws Error that says what to do, if the file is missing or holds no token. */
+/** As the service takes them: src/config.ts. */
+const TOKEN = /^[\x20-\x7e]{16,512}$/;
+const KEY = /^[A-Za-z0-9+/]{43}=$/;
+
+/** @throws Refusal that says what to do, if the file cannot be read, or its secrets be used. */
 export function readDevVars(path: string = DEV_VARS): DevVars {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new Error(`cannot read ${path}; \`npm start\` and \`npm run demo\` create it if it is missing`, {
-      cause: error,
-    });
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Refusal(`cannot read ${path} (${code}): \`npm start\` and \`npm run demo\` create it if it is missing`);
   }
   const vars = parseEnv(text);
-  if (!vars.ADMIN_TOKEN) {
-    throw new Error(
-      `${path} holds no ADMIN_TOKEN: add one (40 to 80 letters, digits, _ or -), or delete the file and start again`,
-    );
-  }
+  const again = "or delete the file and start again, which makes a new one";
+  if (!vars.ADMIN_TOKEN)
+    throw new Refusal(`${path} holds no ADMIN_TOKEN: add one (40 to 80 letters, digits, _ or -), ${again}`);
+  if (!TOKEN.test(vars.ADMIN_TOKEN))
+    throw new Refusal(`${path}: ADMIN_TOKEN must have 16 to 512 printable ASCII characters; correct it, ${again}`);
+  if (vars.SECRETS_KEY && !KEY.test(vars.SECRETS_KEY))
+    throw new Refusal(`${path}: SECRETS_KEY must be base64 of 32 random bytes; correct it, ${again}`);
   return {
     adminToken: vars.ADMIN_TOKEN,
     secretsKey: vars.SECRETS_KEY || undefined,
     accountId: vars.ACCOUNT_ID || undefined,
     objstoreEndpoint: vars.OBJSTORE_ENDPOINT || undefined,
+    extraFields: vars.EXTRA_FIELDS || undefined,
   };
 }
 

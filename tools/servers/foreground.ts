@@ -39,7 +39,7 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
   };
   let exitCode: number | null = null;
   const signal = interruption();
-  const interrupted = aborted(signal).then(() => exitCode ?? 130);
+  const interrupted = aborted(signal).then(() => exitCode ?? (signal.reason === READER_GONE ? 0 : 130));
   const state = freshState(command.states);
   const servers: LocalServer[] = [];
   const lost = Promise.withResolvers<never>();
@@ -71,9 +71,13 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
   return exitCode;
 }
 
+/** Why a command ends whose output has no reader any more. */
+const READER_GONE = new Error("the output has no reader");
+
 /** Aborted when the process is interrupted, which then does not end by itself. */
 export function interruption(): AbortSignal {
   const controller = new AbortController();
+  process.on("SIGPIPE", () => controller.abort(READER_GONE));
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"])
     process.on(name, () => controller.abort(new Error("interrupted")));
   return controller.signal;
@@ -96,7 +100,7 @@ function freshState(states: string): string {
   return state;
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
@@ -108,5 +112,5 @@ function isAlive(pid: number): boolean {
 
 /** URL of a server, and why it is not the wanted port. */
 export function portWords(server: LocalServer, wanted: number): string {
-  return server.port === wanted ? server.url : `${server.url} (port ${wanted} is taken)`;
+  return server.port === wanted ? server.url : `${server.url} (${wanted} is in use)`;
 }

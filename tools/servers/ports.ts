@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { parseArgs } from "node:util";
+import { UsageFault } from "../command.ts";
 import { DEFAULT_PORT } from "../paths.ts";
 
 /** A port may be taken on one of these and free on others. */
@@ -48,20 +48,13 @@ export async function claimPort(from: number): Promise<ClaimedPort> {
   return { port, release: () => void startingOn.delete(port) };
 }
 
-/**
- * `--port`, the only option; 8787 by default. Ends the process for any other argument. @param
- * command as the user types it.
- */
-export function readPort(command: string): number {
-  try {
-    const { port } = parseArgs({ options: { port: { type: "string" } } }).values;
-    if (port === undefined) return DEFAULT_PORT;
-    if (/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= 65_535) return Number(port);
-  } catch {
-    // Reported below.
-  }
-  console.error(`usage: ${command} [-- --port <1 to 65535>]`);
-  process.exit(2);
+/** The option `--port` of a command. */
+export const PORT_OPTION = { port: { type: "string", default: `${DEFAULT_PORT}` } } as const;
+
+/** @param port as the user typed it. @throws UsageFault */
+export function portOf({ port }: { readonly port: string }): number {
+  if (/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= 65_535) return Number(port);
+  throw new UsageFault("--port: 1 to 65535");
 }
 
 /** Where the second of two servers starts looking for a port. */

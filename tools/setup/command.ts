@@ -26,7 +26,7 @@ export const COMMON_OPTIONS = {
 } as const;
 
 export const COMMON_USAGE = `  --account <id>      the account, if you have several
---config <path>     a project file other than wrangler.jsonc, for a second deployment`;
+  --config <path>     a project file other than wrangler.jsonc, for a second deployment`;
 
 /**
  * @param mayLogIn whether a user at a terminal is logged in where that is missing.
@@ -65,6 +65,7 @@ function secretStore(path: string, adminToken: string | undefined): SecretStore 
     name: relative(userFolder(process.env), path),
     read: () => ({ ...(adminToken && { ADMIN_TOKEN: adminToken }), ...readSecrets(path) }),
     write: (more) => writeSecrets(path, more),
+    writeUrl: (url) => writeSecrets(path, {}, url),
   };
 }
 

@@ -1,6 +1,7 @@
 /** What the project file says about the deployment. */
 import { applyEdits, modify } from "jsonc-parser";
 import * as z from "zod";
+import { STACK_FIELDS } from "../first-job.ts";
 import { jsonc } from "../project-files/jsonc.ts";
 import { ProjectFault } from "../project-files/model.ts";
 import { lineEnding } from "../project-files/text.ts";
@@ -102,10 +103,18 @@ export function withAccount(text: string, account: string): string {
   return [["account_id"], ["vars", "ACCOUNT_ID"]].reduce((before, path) => edited(before, path, account), text);
 }
 
+/** The file's text with the fields of stacks, if it says nothing of extra fields. */
+export function withStacks(text: string): string {
+  return readProject(text).vars.EXTRA_FIELDS === undefined
+    ? edited(text, ["vars", "EXTRA_FIELDS"], STACK_FIELDS)
+    : text;
+}
+
 function edited(text: string, path: (string | number)[], value: unknown): string {
   const options = {
     formattingOptions: { insertSpaces: true, tabSize: 2, eol: lineEnding(text) },
-    getInsertionIndex: (properties: string[]) => properties.indexOf("name") + 1,
+    // The account is the second property of the file; all else is the last of its object.
+    ...(path.length === 1 && { getInsertionIndex: (properties: string[]) => properties.indexOf("name") + 1 }),
   };
   return applyEdits(text, modify(text, path, value, options));
 }

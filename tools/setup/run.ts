@@ -5,9 +5,9 @@ import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/formats/secrets/sign-in-
 import { ApiClient, ApiFailure } from "../client/api-client.ts";
 import { diffLines } from "../project-files/diff.ts";
 import { differences } from "./compare.ts";
-import { findAll } from "./found.ts";
+import { findAll, findScript } from "./found.ts";
 import { type Fetch, Platform, reasonOf } from "./platform.ts";
-import { accountOf, type Project, readProject, withAccount, withHandlers } from "./project.ts";
+import { accountOf, type Project, readProject, withAccount, withHandlers, withStacks } from "./project.ts";
 import { type Account, SetupRefused } from "./refusals.ts";
 import { takeSteps } from "./step.ts";
 import { SETUP_STEPS, type SecretStore, type Setup } from "./steps.ts";
@@ -80,7 +80,10 @@ export async function runSetup(outside: Outside, options: SetupOptions): Promise
   const { text, project, platform, account } = await begin(outside, options.account);
   const { isDry } = options;
   say(`${isDry ? "Dry run" : "Setting up"} in the account ${account}:`);
-  const after = withHandlers(withAccount(text, account));
+  // What an earlier release set up stays as it is.
+  const isNew = (await findScript(platform, account, project.name)) === null;
+  const wanted = withHandlers(withAccount(text, account));
+  const after = isNew ? withStacks(wanted) : wanted;
   if (after !== text) {
     say(`  project    ${isDry ? "would write" : "wrote"} to ${config}:`);
     for (const line of diffLines(text, after)) say(`             ${line}`);
@@ -99,6 +102,7 @@ export async function runSetup(outside: Outside, options: SetupOptions): Promise
   await takeSteps(SETUP_STEPS, setup, { say, isDry });
   if (isDry) return say("Nothing was changed.");
   const { url } = setup.seen;
+  secrets.writeUrl(url);
   say("");
   say(`  Sign in    ${await signInLink(outside, url)}`);
   say(`  Dashboard  ${url}/`);

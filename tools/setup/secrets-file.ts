@@ -32,11 +32,20 @@ export function readSecrets(path: string): Secrets {
   return Object.fromEntries(SECRETS.flatMap((name) => (values[name] ? [[name, values[name]]] : [])));
 }
 
+/** Where the deployment answers. It is no secret. */
+const URL_NAME = "LOGSHIP_URL";
+
+/** null: there is no file, or one that an earlier release wrote. */
+export function readUrl(path: string): string | null {
+  return existsSync(path) ? parseEnv(readFileSync(path, "utf8"))[URL_NAME] || null : null;
+}
+
 /** Adds or replaces values. The file is readable by its owner only, and whole at any time. */
-export function writeSecrets(path: string, more: Secrets): void {
+export function writeSecrets(path: string, more: Secrets, url = readUrl(path)): void {
   const all = { ...readSecrets(path), ...more };
   const lines = Object.entries(all).map(([name, value]) => `${name}=${value}\n`);
   if (all.SIGNING_KEY !== undefined) lines.push(`${PUBLIC_KEY}=${publicKeyOf(all.SIGNING_KEY)}\n`);
+  if (url !== null) lines.push(`${URL_NAME}=${url}\n`);
   const draft = `${path}.${process.pid}.tmp`;
   try {
     writeFileSync(draft, HEAD + lines.join(""), { flag: "wx", mode: 0o600 });

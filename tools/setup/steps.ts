@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type ApiClient, ApiFailure } from "../client/api-client.ts";
 import { printable } from "../client/show.ts";
+import { firstJob, OWN_BUCKET } from "../first-job.ts";
 import { bucketPath, type FoundScript, findQueues, findScript, isOurs, scriptPath } from "./found.ts";
 import type { Platform } from "./platform.ts";
 import { type Project, queueNames, RETENTION_S, SECRETS, type SecretName } from "./project.ts";
@@ -10,15 +11,14 @@ import type { Secrets } from "./secrets-file.ts";
 import type { Action, Step } from "./step.ts";
 import { readBack, untilItAnswers, type Waiting } from "./worker.ts";
 
-/** What the first job ships to, if no other destination is named. */
-export const OWN_BUCKET = "binding://TRACES/logs/{DATE}";
-
 /** Where secrets are kept on this machine. */
 export interface SecretStore {
   /** For messages. */
   readonly name: string;
   read(): Secrets;
   write(more: Secrets): void;
+  /** Keeps where the deployment answers, for `npm run search`. */
+  writeUrl(url: string): void;
 }
 
 export interface Setup extends Waiting {
@@ -152,7 +152,7 @@ async function lookJob(setup: Setup): Promise<string | Action[]> {
     if (isThere) return `job ${seen.jobId} exists`;
   }
   const run = async () => {
-    const body = { name: "all events", enabled: true, canary: true, destination_conf: wanted };
+    const body = { ...firstJob(wanted, setup.project.vars.EXTRA_FIELDS), canary: true };
     try {
       seen.jobId = (await client(setup).createJob(body)).id;
     } catch (error) {

@@ -65,7 +65,7 @@ function titleOf({ title, trail = [] }: View): string {
 }
 
 /** Three lines that become an arrow; inline, so that it needs no request. */
-const MARK =
+export const MARK =
   '<svg class="logo" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6" fill="#3a45c4"/><path d="M5 7.5h8M5 12h13M5 16.5h8M13.5 7.5 18 12l-4.5 4.5" fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>';
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK)}`;
 

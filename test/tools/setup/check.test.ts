@@ -30,8 +30,8 @@ const CHANGES: readonly (readonly [what: string, change: (world: World) => void,
   ],
   [
     "one more var in the file",
-    ({ config }) => edit(config, '"vars": {', '"vars": {\n    "EXTRA_FIELDS": "Source",'),
-    "var EXTRA_FIELDS: missing",
+    ({ config }) => edit(config, '"vars": {', '"vars": {\n    "FUNCTION_FAILING": "5%:20",'),
+    "var FUNCTION_FAILING: missing",
   ],
   [
     "a var that the file does not have",

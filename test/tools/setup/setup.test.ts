@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { SetupRefused } from "../../../tools/setup/refusals.ts";
-import { readSecrets } from "../../../tools/setup/secrets-file.ts";
+import { readSecrets, readUrl } from "../../../tools/setup/secrets-file.ts";
 import { WORKER_URL, World } from "./world.ts";
 
 /** Calls that change something. */
@@ -27,6 +27,10 @@ it("goes from an empty account to a canary that was read back", async () => {
   ]);
   expect([...platform.buckets.keys()]).toEqual(["traces"]);
   expect(jobs).toMatchObject([{ enabled: true, canary: true, destination_conf: "binding://TRACES/logs/{DATE}" }]);
+  // With stacks, which the file switches on.
+  expect(jobs).toMatchObject([{ output_options: { field_names: ["*", "ExceptionStacks", "LogErrors"] } }]);
+  expect(readFileSync(world.config, "utf8")).toContain('"EXTRA_FIELDS": "ExceptionStacks,LogErrors"');
+  expect(readUrl(world.secretsPath)).toBe(WORKER_URL);
   const said = world.said.join("\n");
   expect(said).toContain(`Sign in    ${WORKER_URL}/sign-in?code=`);
   const secrets = readSecrets(world.secretsPath);
@@ -72,6 +76,26 @@ it("comes to the same end after breaking off at any call, with nothing there twi
     }
 });
 
+it("switches no field on in a deployment of an earlier release, nor where the file says which are on", async () => {
+  const world = new World();
+  await world.setup();
+  const earlier = readFileSync(world.config, "utf8").replace(/,\s*"EXTRA_FIELDS": "[^"]*"/, "");
+  writeFileSync(world.config, earlier);
+  const [job] = world.jobs;
+  await world.setup();
+  expect([readFileSync(world.config, "utf8"), world.jobs]).toEqual([earlier, [job]]);
+  world.jobs.length = 0;
+  await world.setup();
+  expect(world.jobs[0]).not.toHaveProperty("output_options");
+
+  const own = new World();
+  const text = readFileSync(own.config, "utf8").replace('"vars": {', '"vars": { "EXTRA_FIELDS": "Source, LogErrors",');
+  writeFileSync(own.config, text);
+  await own.setup();
+  expect(own.jobs).toMatchObject([{ output_options: { field_names: ["*", "LogErrors"] } }]);
+  expect(readFileSync(own.config, "utf8")).toContain('"EXTRA_FIELDS": "Source, LogErrors"');
+});
+
 it("says each call of a dry run, and makes none that changes anything", async () => {
   const world = new World();
   const file = readFileSync(world.config, "utf8");
@@ -102,7 +126,8 @@ it("sets a retention right, and keeps the user's jobs and all other lines of the
   expect(queue?.settings).toEqual({ delivery_delay: 5, message_retention_period: 1_209_600 });
   expect(world.jobs).toHaveLength(1);
   const lines = readFileSync(world.config, "utf8").split("\n");
-  expect(lines.filter((line) => !others.includes(line))).toHaveLength(2);
+  // The account in both places, the fields of stacks, and the comma before them.
+  expect(lines.filter((line) => !others.includes(line))).toHaveLength(4);
 });
 
 it("has six handlers of the queue for each shard of the log, and takes away none", async () => {

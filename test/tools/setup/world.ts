@@ -72,6 +72,7 @@ export class World {
         name: ".deployed.env",
         read: () => readSecrets(this.secretsPath),
         write: (more) => writeSecrets(this.secretsPath, more),
+        writeUrl: (url) => writeSecrets(this.secretsPath, {}, url),
       },
       config: this.config,
       say: (line) => void this.said.push(line),

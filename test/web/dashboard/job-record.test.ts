@@ -3,7 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RecordRow, Records, recordOfLine } from "../../../src/web/dashboard/parts/record.tsx";
 import { summaryOf, wholeOf } from "../../../src/web/dashboard/parts/record-summary.ts";
+import { IMAGE, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { textOf } from "./support.ts";
+
+const HOSTILE = `${SCRIPT}${IMAGE}${STEERING}`;
 
 const shown = async (record: unknown): Promise<string> => `${await RecordRow({ record })?.toString()}`;
 
@@ -61,6 +64,21 @@ describe("the row of a record", () => {
     const thrown = { ...row, RowType: "exception", ExceptionName: "E", Level: "error" };
     expect(summaryOf(thrown)).toMatchObject({ line: "E: a b", lineKind: "bad", more: 0 });
     expect(summaryOf({ Outcome: "canceled" })).toMatchObject({ kind: "warn", line: "", more: 0 });
+  });
+
+  it("opens to the stacks of what was thrown and of errors that were logged, which do nothing", async () => {
+    const html = await shown({
+      Exceptions: [{ name: "PaymentError", message: HOSTILE }],
+      ExceptionStacks: [`    at charge (index.js:6:9)\n    at ${HOSTILE}`],
+      LogErrors: [{ Log: 0, Argument: 1, name: "Error", message: "timeout", stack: `    at ${HOSTILE}` }],
+    });
+    const thrown = html.match(/<ul class="thrown">.*?<\/ul>/gs) ?? [];
+    expect(thrown.map((each) => each.match(/<pre>/g)?.length)).toEqual([1, 1]);
+    // Its lines stay lines.
+    expect(thrown[0]).toContain("at charge (index.js:6:9)\n    at &lt;script&gt;");
+    expect(textOf(thrown[1] ?? "")).toContain("logged Error: timeout");
+    expect(html).not.toMatch(OBEYED);
+    expect(await shown({ Exceptions: [], LogErrors: [] })).not.toContain("thrown");
   });
 
   it("is there for anything at all, and never markup", async () => {

@@ -248,6 +248,14 @@ describe("the page Search", () => {
     expect(rows.map((each) => each.match(/<pre>/g)?.length ?? 0)).toEqual([0, 2, 0]);
     expect(textOf(rows[1] ?? "")).toMatch(/two.*at two\.js.*at too\.js/s);
     expect(html).not.toMatch(OBEYED);
+    // Where none is shipped, the page says why.
+    const { ExceptionStacks: _, ...without } = record;
+    const missing = "the job does not ship the field ExceptionStacks";
+    expect([html, `${RecordDetails({ id: "r", record: without })}`].map((each) => each.includes(missing))).toEqual([
+      false,
+      true,
+    ]);
+    expect(`${RecordDetails({ id: "r", record: { Exceptions: [] } })}`).not.toContain(missing);
   });
 
   it("escapes what records and addresses hold", async () => {

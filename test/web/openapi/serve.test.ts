@@ -59,7 +59,7 @@ describe.each(PLACES)("%s", (path) => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     expect(headers.get("set-cookie")).toBeNull();
-    const style = isPage ? `style-src '${STYLE_HASH}'; ` : "";
+    const style = isPage ? `style-src '${STYLE_HASH}'; script-src 'self'; ` : "";
     expect(headers.get("content-security-policy")).toBe(
       `default-src 'none'; ${style}base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     );

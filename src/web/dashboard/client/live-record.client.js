@@ -41,7 +41,8 @@ export function showRecord(
   ui.values.replaceChildren(
     ...leaves.map(({ path, text, condition }) => {
       const [name, cut] = [visible(path.slice(0, 200)), text.length - VALUE_SHOWN];
-      const value = element("bdi", "foreign", visible(text.slice(0, VALUE_SHOWN)));
+      const isStack = /^ExceptionStacks\[|^LogErrors\[\d+\]\.stack$/.test(path);
+      const value = element("bdi", isStack ? "foreign mono" : "foreign", visible(text.slice(0, VALUE_SHOWN)));
       if (cut > 0) value.append(element("span", "quiet", ` … and ${cut.toLocaleString("en")} more characters`));
       const heading = element("th", "", name);
       heading.scope = "row";

@@ -44,6 +44,9 @@ export const RecordDetails: FC<{
     <div class="record-details">
       {children}
       <Exceptions exceptions={objectsOf(record.Exceptions)} stacks={listOf(record.ExceptionStacks)} />
+      {listOf(record.Exceptions).length > 0 && record.ExceptionStacks === undefined && (
+        <p class="hint">Without a stack: the job does not ship the field ExceptionStacks.</p>
+      )}
       <Logs logs={objectsOf(record.Logs)} errors={objectsOf(record.LogErrors)} startMs={startMs} />
       <table class="record-fields">
         <caption class="unseen">Fields</caption>
@@ -85,6 +88,17 @@ const Narrow: FC<{ of: string; links: Links | null }> = ({ of, links }) => {
   );
 };
 
+/** What was thrown, and the errors that were logged, with their stacks. */
+export const Thrown: FC<{ record: Shown }> = ({ record }) => {
+  const logged = objectsOf(record.LogErrors);
+  return (
+    <>
+      <Exceptions exceptions={objectsOf(record.Exceptions)} stacks={listOf(record.ExceptionStacks)} />
+      <Exceptions exceptions={logged} stacks={logged.map(({ stack }) => stack)} how="logged " />
+    </>
+  );
+};
+
 /** Nothing where there is none. */
 const Stack: FC<{ text: unknown }> = ({ text }) =>
   typeof text !== "string" || text === "" ? null : (
@@ -93,13 +107,17 @@ const Stack: FC<{ text: unknown }> = ({ text }) =>
     </pre>
   );
 
-const Exceptions: FC<{ exceptions: readonly Shown[]; stacks: readonly unknown[] }> = ({ exceptions, stacks }) =>
+const Exceptions: FC<{ exceptions: readonly Shown[]; stacks: readonly unknown[]; how?: string }> = ({
+  exceptions,
+  stacks,
+  how = "",
+}) =>
   exceptions.length === 0 ? null : (
     <ul class="thrown">
       {exceptions.map(({ name, message }, i) => (
         <li>
           <State kind="bad">
-            <Foreign text={`${textOf(name ?? "")}: ${textOf(message ?? "")}`} max={TEXT_MAX} />
+            <Foreign text={`${how}${textOf(name ?? "")}: ${textOf(message ?? "")}`} max={TEXT_MAX} />
           </State>
           <Stack text={stacks[i]} />
         </li>

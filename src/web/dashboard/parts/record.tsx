@@ -2,6 +2,7 @@ import type { FC } from "hono/jsx";
 import { parsedJson } from "../../../base/bytes.ts";
 import { Foreign } from "./foreign.tsx";
 import { State } from "./panel.tsx";
+import { Thrown } from "./record-details.tsx";
 import { summaryOf, wholeOf } from "./record-summary.ts";
 import { Time } from "./values.tsx";
 
@@ -72,6 +73,7 @@ export const RecordRow: FC<{
         )}
         {truncated === true && <span class="quiet"> (truncated)</span>}
       </summary>
+      {typeof record === "object" && record !== null && <Thrown record={record as Record<string, unknown>} />}
       <pre class="whole">
         <Foreign text={wholeOf(record)} max={WHOLE_MAX} />
       </pre>

@@ -30,48 +30,50 @@ export const OperationSection: FC<{ entry: Entry; document: OpenApi }> = ({ entr
   const { parameters, requestBody, responses } = operation;
   return (
     <section id={operation.operationId} aria-labelledby={`${operation.operationId}-title`}>
-      <h3 id={`${operation.operationId}-title`}>{operation.summary}</h3>
-      <p>
-        <code class="path">
-          {method.toUpperCase()} {path}
-        </code>
-      </p>
-      {aliases.map((alias) => (
-        <p class="quiet" id={alias.operation.operationId}>
-          Also{" "}
-          <code>
-            {method.toUpperCase()} {alias.path}
+      <details>
+        <summary>
+          <h3 id={`${operation.operationId}-title`}>{operation.summary}</h3>{" "}
+          <code class="path">
+            {method.toUpperCase()} {path}
           </code>
-        </p>
-      ))}
-      <Paragraphs text={operation.description} />
-      {parameters.length > 0 && (
-        <Fields
-          caption="Parameters"
-          optional="(optional)"
-          fields={parameters.map((each) => ({
-            name: each.in === "query" ? `?${each.name}` : each.in === "path" ? `{${each.name}}` : each.name,
-            schema: each.description === undefined ? each.schema : { ...each.schema, description: each.description },
-            required: each.required,
-          }))}
-        />
-      )}
-      {Object.entries(requestBody?.content ?? {}).map(([mediaType, { schema }]) => (
-        <Shape title={`Body, ${mediaType}`} schema={schema} document={document} optional="(optional)" />
-      ))}
-      {Object.entries(responses).map(([status, answer]) =>
-        isRef(answer) ? null : <Result status={status} answer={answer} document={document} />,
-      )}
-      <Failures responses={responses} document={document} />
-      {operation["x-codeSamples"].length > 0 && <h4>Examples</h4>}
-      {operation["x-codeSamples"].map(({ label, source }) => (
-        <figure>
-          <figcaption>{label}</figcaption>
-          <pre tabindex={0}>
-            <code>{source}</code>
-          </pre>
-        </figure>
-      ))}
+        </summary>
+        {aliases.map((alias) => (
+          <p class="quiet" id={alias.operation.operationId}>
+            Also{" "}
+            <code>
+              {method.toUpperCase()} {alias.path}
+            </code>
+          </p>
+        ))}
+        <Paragraphs text={operation.description} />
+        {parameters.length > 0 && (
+          <Fields
+            caption="Parameters"
+            optional="(optional)"
+            fields={parameters.map((each) => ({
+              name: each.in === "query" ? `?${each.name}` : each.in === "path" ? `{${each.name}}` : each.name,
+              schema: each.description === undefined ? each.schema : { ...each.schema, description: each.description },
+              required: each.required,
+            }))}
+          />
+        )}
+        {Object.entries(requestBody?.content ?? {}).map(([mediaType, { schema }]) => (
+          <Shape title={`Body, ${mediaType}`} schema={schema} document={document} optional="(optional)" />
+        ))}
+        {Object.entries(responses).map(([status, answer]) =>
+          isRef(answer) ? null : <Result status={status} answer={answer} document={document} />,
+        )}
+        <Failures responses={responses} document={document} />
+        {operation["x-codeSamples"].length > 0 && <h4>Examples</h4>}
+        {operation["x-codeSamples"].map(({ label, source }) => (
+          <figure>
+            <figcaption>{label}</figcaption>
+            <pre tabindex={0}>
+              <code>{source}</code>
+            </pre>
+          </figure>
+        ))}
+      </details>
     </section>
   );
 };

@@ -3,18 +3,24 @@ import { createHash } from "node:crypto";
 import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import { minified } from "../../css/minified.ts";
+import { scriptPath } from "../../dashboard/assets.ts";
+import { MARK } from "../../dashboard/layout.tsx";
+import TOKENS from "../../dashboard/style/tokens.css";
 import type { JsonSchema, OpenApi } from "../openapi-types.ts";
 import { type Entry, entriesOf, OperationSection } from "./operation.tsx";
 import { Fields, fieldsOf, Type } from "./schema.tsx";
 import SHEET from "./style.css";
 import { Paragraphs, Words } from "./words.tsx";
 
-export const STYLE = minified(SHEET);
+export const STYLE = [TOKENS, SHEET].map(minified).join("");
 
 /** Allows exactly the page's style sheet in its Content-Security-Policy. */
 export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
 
-/** The document as one HTML page, without scripts or external resources. All text is escaped. */
+/**
+ * The document as one HTML page. All text is escaped. It needs no script: that one adds a search
+ * within the page.
+ */
 export function renderPage(document: OpenApi): string {
   return `<!DOCTYPE html>${<Page document={document} />}`;
 }
@@ -29,20 +35,24 @@ const Page: FC<{ document: OpenApi }> = ({ document }) => {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{`${info.title} API`}</title>
         <style>{raw(STYLE)}</style>
+        <script type="module" src={scriptPath("docs")} />
       </head>
       <body>
         <a class="skip" href="#main">
           Skip to the routes
         </a>
         <header>
+          <p class="brand">
+            <a href="/">{raw(MARK)} logship</a>
+          </p>
+          <Contents document={document} entries={entries} />
+        </header>
+        <main id="main" tabindex={-1}>
           <h1>{info.title} API</h1>
           <p>
             {info.summary} Version {info.version}. For programs: <a href="/openapi.json">/openapi.json</a>, OpenAPI{" "}
             {document.openapi}.
           </p>
-        </header>
-        <Contents document={document} entries={entries} />
-        <main id="main" tabindex={-1}>
           <section aria-labelledby="overview">
             <h2 id="overview">Overview</h2>
             <Paragraphs text={info.description} />
@@ -76,6 +86,14 @@ const Page: FC<{ document: OpenApi }> = ({ document }) => {
 
 const Contents: FC<{ document: OpenApi; entries: readonly Entry[] }> = ({ document, entries }) => (
   <nav aria-label="Contents">
+    <p hidden>
+      <label for="seek">Search this page</label>
+      <input type="search" id="seek" />
+      <span class="quiet" role="status" />
+    </p>
+    <p>
+      <a href="/">Back to the dashboard</a>
+    </p>
     <ul>
       <li>
         <a href="#overview">Overview</a>
@@ -108,15 +126,19 @@ const Schemas: FC<{ schemas: { readonly [name: string]: JsonSchema } }> = ({ sch
       const fields = fieldsOf(schema);
       return (
         <section id={`schema-${name}`} aria-labelledby={`schema-${name}-title`}>
-          <h3 id={`schema-${name}-title`}>{name}</h3>
-          {schema.description !== undefined && <Paragraphs text={schema.description} />}
-          {fields.length > 0 ? (
-            <Fields caption="Fields" fields={fields} optional="(may be absent)" />
-          ) : (
-            <p>
-              <Type schema={schema} />
-            </p>
-          )}
+          <details>
+            <summary>
+              <h3 id={`schema-${name}-title`}>{name}</h3>
+            </summary>
+            {schema.description !== undefined && <Paragraphs text={schema.description} />}
+            {fields.length > 0 ? (
+              <Fields caption="Fields" fields={fields} optional="(may be absent)" />
+            ) : (
+              <p>
+                <Type schema={schema} />
+              </p>
+            )}
+          </details>
         </section>
       );
     })}
