@@ -15,12 +15,13 @@ import { fileInFolder, kindOf } from "./project-files/files.ts";
 import { ProjectFault } from "./project-files/model.ts";
 import type { Wish } from "./project-files/plan.ts";
 
-const USAGE = `usage: npm run attach -- <project file or its folder> [--env <name>] [--detach] [--dry-run] [--service <name>]
+const USAGE = `usage: npm run attach -- <project file or its folder> [--env <name>] [--previews] [--detach] [--dry-run] [--service <name>]
        npm run attach -- --all <folder> [--detach] [--dry-run] [--yes] [--service <name>]
 
   --all             every project below the folder: shows what would change, and asks once
 --yes             with --all: writes without asking
 --env <name>      only this environment; "" is the top level
+--previews        only previews: wrangler gives them no consumer of their Worker
 --detach          removes the consumer; without --env, everywhere in the file
   --dry-run         shows what would change, and writes nothing
 --service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
@@ -29,6 +30,7 @@ const OPTIONS = {
   all: { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
   env: { type: "string" },
+  previews: { type: "boolean", default: false },
   detach: { type: "boolean", default: false },
   "dry-run": { type: "boolean", default: false },
   service: { type: "string" },
@@ -41,8 +43,8 @@ await command(USAGE, OPTIONS, async ({ values, positionals: [given, ...more] }) 
     throw new UsageFault(values.all ? "one folder is expected" : "one project at a time; for several: --all <folder>");
   if (values.service !== undefined && !isScriptName(values.service))
     throw new UsageFault("--service: not a valid Worker name");
-  if (values.all && values.env !== undefined)
-    throw new UsageFault("--env is only for a single project file, not for --all");
+  if (values.all && (values.env !== undefined || values.previews))
+    throw new UsageFault(`--${values.previews ? "previews" : "env"} is only for a single project file, not for --all`);
   if (values.yes && !values.all)
     throw new UsageFault("--yes is only for --all: a single project file is written without asking");
   let shown = shownPath(resolve(from, given), from);
@@ -50,6 +52,7 @@ await command(USAGE, OPTIONS, async ({ values, positionals: [given, ...more] }) 
     const wish: Wish = {
       service: values.service ?? serviceName(SHIPPER_CONFIG),
       place: values.env === undefined ? undefined : values.env || null,
+      previewsOnly: values.previews,
       detach: values.detach,
     };
     if (values.all)
