@@ -14,11 +14,11 @@ const SAID_WITHIN_MS = 150_000;
 const GONE_WITHIN_MS = 10_000;
 
 /** Starts a command of this project as a user does. It ends with the test. */
-export function startCommand(script: string, args: readonly string[] = []) {
+export function startCommand(script: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const mark = randomUUID();
   const child: ChildProcess = spawn(process.execPath, [join(ROOT, script), ...args], {
     cwd: ROOT,
-    env: { ...process.env, [MARK]: mark },
+    env: { ...process.env, ...env, [MARK]: mark },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGTERM"));
