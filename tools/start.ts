@@ -4,7 +4,7 @@
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { DEV_VARS, localObjectStore, REGISTRY, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
+import { DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
 import { startDevServer } from "./servers/dev-server.ts";
 import { ensureDevVars, readDevVars, signInLine } from "./servers/dev-vars.ts";
 import { aborted, interruption } from "./servers/foreground.ts";
@@ -81,7 +81,7 @@ async function main(): Promise<number> {
     `  API        ${account}/logship  (${server.url}/docs), token: ADMIN_TOKEN in ${shown(DEV_VARS)}`,
     `  Bucket     ${isLocal ? `${localObjectStore(server.url)}/traces, keys local-access-key, local-secret-key` : `OBJSTORE_ENDPOINT of ${shown(DEV_VARS)}`}`,
     `  Functions  http://<name>.localhost:${host.port}/, once uploaded: PUT ${account}/functions/scripts/<name>`,
-    `  Attach     WRANGLER_REGISTRY_PATH=${REGISTRY} wrangler dev  (with Vite: MINIFLARE_REGISTRY_PATH)`,
+    `  Attach     npm run attach -- <folder of a Worker> --local`,
     `  Logs       ${shown(shipperLog)}, ${shown(functionsLog)}`,
     "",
     "Press Ctrl-C to stop. What functions log is shown here.",

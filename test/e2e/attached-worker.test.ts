@@ -70,7 +70,7 @@ it("runs two at once: an exception has its Worker's name and its outcome, and no
     withinMs: RECEIVED_WITHIN_MS,
     look: async () => {
       await shipper.api.triggerScheduled();
-      return ((await shipper.recordsBelow("local/")) as TraceRecord[]).map(lineOf);
+      return ((await shipper.recordsBelow("local")) as TraceRecord[]).map(lineOf);
     },
     enough: (lines) => wanted.every((line) => lines.filter((each) => each === line).length === 1),
   });

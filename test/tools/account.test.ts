@@ -117,7 +117,7 @@ it("tells of every Worker, preview and user Worker whether it is attached, and w
   shop, preview "fix/a"  SILENT: it has no consumer "logship"; previews do not inherit that of their Worker
   shop-live              SILENT: logpush is true, but it has no consumer "logship"
   billing                WRONG: its consumer "logshp" does not exist in this account
-                          its consumer is "logshp", not "logship"
+                         its consumer is "logshp", not "logship"
   other                  SILENT: its consumer "logship" has environment "staging", which makes it a different service
   tenants/acme           attached
   tenants/globex         SILENT: it has no consumer "logship"
