@@ -63,8 +63,11 @@ function account(
     if (what === "previews") {
       const all = previews[name] ?? [];
       const first = (Number(query.get("page")) - 1) * 50;
-      return { result: all.slice(first, first + 50), result_info: { page: query.get("page"), per_page: 50 } };
+      const result = all.slice(first, first + 50).map((each, i) => ({ id: `${first + i}`, ...each }));
+      return { result, result_info: { page: query.get("page"), per_page: 50 } };
     }
+    const [, parent = "", id = ""] = /^workers\/([^/]+)\/previews\/(\d+)$/.exec(path) ?? [];
+    if (id !== "") return { result: { id, ...previews[parent]?.[Number(id)], tail_consumers: [{ name: "logship" }] } };
     if (path === "dispatch/namespaces")
       return { result: Object.keys(spaces).map((namespace_name) => ({ namespace_name })) };
     const [, space = "", user] = /^dispatch\/namespaces\/([^/]+)\/scripts(?:\/([^/]+)\/settings)?$/.exec(path) ?? [];
@@ -103,6 +106,7 @@ it("tells of every Worker, preview and user Worker whether it is attached, and w
         shop: [
           { name: "main", tail_consumers: [{ name: "logship" }] },
           { name: "fix/a", tail_consumers: [] },
+          { name: "short in the list" },
         ],
       },
       {
@@ -111,20 +115,21 @@ it("tells of every Worker, preview and user Worker whether it is attached, and w
     ),
   );
   const { text, isGood } = await surveyed(api);
-  expect(text).toBe(`  logship                shipper
-  shop                   attached
-  shop, preview "main"   attached
-  shop, preview "fix/a"  SILENT: it has no consumer "logship"; previews do not inherit that of their Worker
-  shop-live              SILENT: logpush is true, but it has no consumer "logship"
-  billing                WRONG: its consumer "logshp" does not exist in this account
-                         its consumer is "logshp", not "logship"
-  other                  SILENT: its consumer "logship" has environment "staging", which makes it a different service
-  tenants/acme           attached
-  tenants/globex         SILENT: it has no consumer "logship"
-  tenants/initech        WRONG: its consumer "gone" does not exist in this account
+  expect(text).toBe(`  logship                            shipper
+  shop                               attached
+  shop, preview "main"               attached
+  shop, preview "fix/a"              SILENT: it has no consumer "logship"; previews do not inherit that of their Worker
+  shop, preview "short in the list"  attached
+  shop-live                          SILENT: logpush is true, but it has no consumer "logship"
+  billing                            WRONG: its consumer "logshp" does not exist in this account
+                                     its consumer is "logshp", not "logship"
+  other                              SILENT: its consumer "logship" has environment "staging", which makes it a different service
+  tenants/acme                       attached
+  tenants/globex                     SILENT: it has no consumer "logship"
+  tenants/initech                    WRONG: its consumer "gone" does not exist in this account
 
 note: user Workers of the namespace tenants are attached one by one: "tail_consumers": [{ "service": "logship" }] in the metadata of each upload
-5 Workers, 2 previews, 3 user Workers: 3 attached, 4 silent, 2 with a consumer that does not exist.`);
+5 Workers, 3 previews, 3 user Workers: 4 attached, 4 silent, 2 with a consumer that does not exist.`);
   expect(isGood).toBe(false);
 });
 
@@ -172,16 +177,18 @@ it("waits as long as Cloudflare asks for, and not for ever", async () => {
 });
 
 it("says what it could not check, each in a sentence, and checks the rest", async () => {
-  const all = account({ logship: {}, shop: OURS, sick: OURS }, {}, { tenants: { acme: OURS } });
+  const all = account({ logship: {}, shop: OURS, sick: OURS, odd: OURS }, {}, { tenants: { acme: OURS } });
   const refused = { status: 403, code: 10_000, message: "Authentication error" };
   const api = await serve((path, query) => {
     if (path === "scripts/sick/script-settings") return { status: 500, code: 0, message: "oops" };
+    if (path === "scripts/odd/script-settings") return { result: { tail_consumers: "logship" } };
     if (path.endsWith("/previews") || path === "dispatch/namespaces/tenants/scripts") return refused;
     return all(path, query);
   });
   const { text, isGood } = await surveyed(api);
   const lacks = `the token lacks the permission "Workers Scripts: Read" for the account `;
   expect(text).toContain("shop     attached\n  sick     cannot be checked: Cloudflare answered GET");
+  expect(text).toContain("odd      cannot be checked: Cloudflare's answer has another form than is known\n");
   expect(text.match(/previews cannot be listed: /g)).toHaveLength(1);
   expect(text).toContain(`cannot be checked: previews cannot be listed: ${lacks}`);
   expect(text).toContain(`cannot be checked: user Workers of the namespace tenants cannot be listed: ${lacks}`);

@@ -49,10 +49,14 @@ const Settings = z.object({
 });
 
 const Preview = z.object({
+  id: z.string(),
   name: z.string(),
   logpush: z.boolean().nullish(),
   tail_consumers: z.array(z.object({ name: z.string() })).nullish(),
 });
+
+const Namespace = z.object({ namespace_name: z.string() });
+const UserWorker = z.object({ script: z.object({ id: z.string() }) });
 
 /** @throws SetupRefused if the Workers cannot be listed. */
 export async function survey({ platform, account, service, except }: SurveyOptions): Promise<Survey> {
@@ -69,32 +73,41 @@ export async function survey({ platform, account, service, except }: SurveyOptio
       const path = `${workers}/scripts/${encodeURIComponent(id)}/script-settings`;
       return judge({ name: id, kind: "Worker", of: id }, Settings.parse(await platform.call("GET", path)));
     });
-    const found = await listed(platform, `${workers}/workers/${encodeURIComponent(id)}/previews`, () => false);
-    if (typeof found === "string") faults.add(`previews cannot be listed: ${found}`);
-    const previews = typeof found === "string" ? [] : z.array(Preview).parse(found);
-    return [
-      row,
-      ...previews.map(({ name, logpush, tail_consumers }) => {
-        const consumers = tail_consumers?.map((each) => ({ service: each.name }));
-        const row = { name: `${id}, preview "${name}"`, kind: "preview", of: id } as const;
-        return judge(row, { logpush, tail_consumers: consumers });
-      }),
-    ];
+    const path = `${workers}/workers/${encodeURIComponent(id)}/previews`;
+    const previews = await listed(platform, path, Preview, () => false);
+    if (typeof previews === "string") {
+      faults.add(`previews cannot be listed: ${previews}`);
+      return [row];
+    }
+    const rows: Surveyed[] = [];
+    for (const preview of previews) {
+      const name = `${id}, preview "${preview.name}"`;
+      rows.push(
+        await readable(name, "preview", async () => {
+          // A list may leave settings out.
+          const whole = preview.tail_consumers === undefined ? `${path}/${encodeURIComponent(preview.id)}` : null;
+          const { logpush, tail_consumers } =
+            whole === null ? preview : Preview.parse(await platform.call("GET", whole));
+          const consumers = tail_consumers?.map((each) => ({ service: each.name }));
+          return judge({ name, kind: "preview", of: id }, { logpush, tail_consumers: consumers });
+        }),
+      );
+    }
+    return [row, ...rows];
   });
 
   // The permission is that of the list above: what is refused is the product.
-  const spaces = await listed(platform, `${workers}/dispatch/namespaces`, ({ kind }) => kind === "permission_missing");
+  const isNone = ({ kind }: Refusal): boolean => kind === "permission_missing";
+  const spaces = await listed(platform, `${workers}/dispatch/namespaces`, Namespace, isNone);
   if (typeof spaces === "string") faults.add(`dispatch namespaces cannot be listed: ${spaces}`);
   const ofSpaces: Surveyed[] = [];
-  const Spaces = z.array(z.object({ namespace_name: z.string() }));
-  for (const { namespace_name: space } of typeof spaces === "string" ? [] : Spaces.parse(spaces)) {
+  for (const { namespace_name: space } of typeof spaces === "string" ? [] : spaces) {
     const scripts = `${workers}/dispatch/namespaces/${encodeURIComponent(space)}/scripts`;
-    const found = await listed(platform, scripts, () => false);
-    if (typeof found === "string") {
-      faults.add(`user Workers of the namespace ${space} cannot be listed: ${found}`);
+    const users = await listed(platform, scripts, UserWorker, () => false);
+    if (typeof users === "string") {
+      faults.add(`user Workers of the namespace ${space} cannot be listed: ${users}`);
       continue;
     }
-    const users = z.array(z.object({ script: z.object({ id: z.string() }) })).parse(found);
     if (users.length > USER_WORKERS_MAX)
       faults.add(
         `of the ${users.length} user Workers of the namespace ${space}, the first ${USER_WORKERS_MAX} were checked`,
@@ -164,23 +177,26 @@ async function readable(name: string, kind: Kind, read: () => Promise<Surveyed>)
  * A list, empty where there is none.
  * @returns the sentence of a refusal instead, unless it means that there is none.
  */
-async function listed(
+async function listed<T>(
   platform: Platform,
   path: string,
+  item: z.ZodType<T>,
   isNone: (refusal: Refusal) => boolean,
-): Promise<unknown[] | string> {
+): Promise<T[] | string> {
   try {
-    return await platform.list(path);
+    return z.array(item).parse(await platform.list(path));
   } catch (error) {
     const sentence = sentenceOf(error);
-    const { refusal } = error as SetupRefused;
+    if (!(error instanceof SetupRefused)) return sentence;
+    const { refusal } = error;
     const isMissing = refusal.kind === "answered" && refusal.answer.status === 404;
     return isMissing || isNone(refusal) ? [] : sentence;
   }
 }
 
-/** @throws the error, unless it is a refusal. */
+/** @throws the error, unless it is of the API. */
 function sentenceOf(error: unknown): string {
+  if (error instanceof z.ZodError) return "Cloudflare's answer has another form than is known";
   if (!(error instanceof SetupRefused)) throw error;
   const { refusal } = error;
   return refusal.kind === "permission_missing"

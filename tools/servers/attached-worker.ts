@@ -35,6 +35,9 @@ const SHIPPER_LOG = join(ROOT, ".wrangler/log/shipper.log");
 /** Above those of `npm start`. */
 const FIRST_PORT = DEFAULT_PORT + 2;
 
+/** https://developers.cloudflare.com/workers/platform/limits/ */
+const NAME_MAX = 63;
+
 /** How long edits are gathered before a build, in ms. */
 const EDITS_MS = 200;
 
@@ -174,7 +177,7 @@ function removeEmpty(folder: string): void {
 /** Project files of what was built, with the relay as its consumer, and of the relay. */
 function writeConfigs(attached: Attached, state: string): { config: string; also: string[] } {
   const { config: source, value, section, scriptName, service } = attached;
-  const relay = `${service}-for-${scriptName}`;
+  const relay = `${service}-for-${scriptName}`.slice(0, NAME_MAX);
   const { build: _, $schema: __, ...rest } = runnable(value, dirname(source));
   const consumers = [...section.consumers.filter((consumer) => !isService(consumer, service)), { service: relay }];
   const built = { main: builtMain(value, section, state), no_bundle: true };
