@@ -44,7 +44,7 @@ function attach(...args: string[]) {
 }
 
 it("runs two at once: an exception has its Worker's name and its outcome, and nothing is left", async () => {
-  await shipper.api.createJob(jobInto("local"));
+  const job = await shipper.api.createJob(jobInto("local"));
   const [shop, billing] = [attach("shop"), attach("billing", "--env", "live")];
   const url = async (command: ReturnType<typeof attach>): Promise<string> => {
     await command.said("Press Ctrl-C");
@@ -69,7 +69,7 @@ it("runs two at once: an exception has its Worker's name and its outcome, and no
     what: "the records",
     withinMs: RECEIVED_WITHIN_MS,
     look: async () => {
-      await shipper.api.triggerScheduled();
+      await shipper.api.flush(job.id);
       return ((await shipper.recordsBelow("local")) as TraceRecord[]).map(lineOf);
     },
     enough: (lines) => wanted.every((line) => lines.filter((each) => each === line).length === 1),
@@ -100,10 +100,10 @@ interface TraceRecord {
   readonly ScriptName: string;
   readonly Outcome: string;
   readonly Event: { readonly Request: { readonly URL: string } };
-  readonly Exceptions: readonly { readonly Message: string }[];
+  readonly Exceptions: readonly { readonly message: string }[];
 }
 
 function lineOf({ ScriptName, Outcome, Event, Exceptions }: TraceRecord): string {
   const { pathname } = new URL(Event.Request.URL);
-  return [ScriptName, Outcome, pathname, ...Exceptions.map(({ Message }) => Message)].join(" ");
+  return [ScriptName, Outcome, pathname, ...Exceptions.map(({ message }) => message)].join(" ");
 }
