@@ -8,7 +8,7 @@ import { ApiClient } from "./client/api-client.ts";
 import { printable } from "./client/show.ts";
 import { command, onlyOptions, Refusal } from "./command.ts";
 import { firstJob, OWN_BUCKET, STACK_FIELDS } from "./first-job.ts";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore, REGISTRY, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
 import { jsonc } from "./project-files/jsonc.ts";
 import { type Json, own } from "./project-files/model.ts";
 import { startDevServer } from "./servers/dev-server.ts";
@@ -165,7 +165,7 @@ async function main(wanted: number): Promise<number> {
     `  API        ${account}/logship  (${server.url}/docs), token: ADMIN_TOKEN in ${shown(DEV_VARS)}`,
     `  Bucket     ${isLocal ? `${localObjectStore(server.url)}/traces, keys local-access-key, local-secret-key` : `OBJSTORE_ENDPOINT of ${shown(DEV_VARS)}`}`,
     `  Workers    http://<name>.localhost:${host.port}/, once uploaded: PUT ${account}/functions/scripts/<name>`,
-    `  Attach     WRANGLER_REGISTRY_PATH=${REGISTRY} wrangler dev  (with Vite: MINIFLARE_REGISTRY_PATH)`,
+    `  Attach     npm run attach -- <folder of a Worker> --local`,
     `  Logs       ${shown(shipperLog)}, ${shown(functionsLog)}`,
     "",
     "Press Ctrl-C to stop. Whatever uploaded Workers log is shown here.",

@@ -7,7 +7,7 @@ import { diffLines } from "./diff.ts";
 import { edit } from "./edit.ts";
 import { builtMain, isBuilt, type ProjectFile, readProjectFile, writeProjectFile } from "./files.ts";
 import { findProjects, shadowOf } from "./find.ts";
-import { NotMeantFault, ProjectFault, placeName } from "./model.ts";
+import { NotMeantFault, ProjectFault, spotName } from "./model.ts";
 import type { Step, Wish } from "./plan.ts";
 import { plain } from "./text.ts";
 
@@ -55,7 +55,7 @@ export function write({ file, text }: Attaching): void {
 export function stepLines({ path, steps }: Attaching, from: string): string[] {
   const shadow = shadowOf(path);
   return [
-    ...steps.map(({ place, words }) => `  ${plain(placeName(place))}: ${plain(words)}`),
+    ...steps.map((step) => `  ${plain(spotName(step))}: ${plain(step.words)}`),
     ...(shadow === null
       ? []
       : [`  but wrangler uses ${shownPath(shadow, from)} instead, unless --config names this file`]),
@@ -77,10 +77,11 @@ export function deployLines({ path, shown, text, steps, changes }: Attaching): {
       ? `This takes effect with the next deployment. A build generates ${plain(made)}: build first (OpenNext: npx opennextjs-cloudflare build), then:`
       : "This takes effect with the next deployment:";
   const config = built ? "" : ` --config ${shellWord(shown)}`;
-  const commands = changes.map(({ place }) => {
-    // With environments, wrangler needs --env="" for the top level.
-    const target = place === null ? (steps.length > 1 ? ' --env ""' : "") : ` --env ${shellWord(place)}`;
-    return `  npx wrangler deploy${config}${target}`;
+  // With environments, wrangler needs --env="" for the top level.
+  const hasEnvironments = steps.some(({ place }) => place !== null);
+  const commands = changes.map(({ place, isPreviews }) => {
+    const target = place === null ? (hasEnvironments ? ' --env ""' : "") : ` --env ${shellWord(place)}`;
+    return `  npx wrangler ${isPreviews ? "preview" : "deploy"}${config}${target}`;
   });
   return { why, commands };
 }

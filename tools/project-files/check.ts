@@ -2,7 +2,7 @@
 import { sectionsOf } from "./edit.ts";
 import { isBuilt, type ProjectFile, readProjectFile } from "./files.ts";
 import type { Found } from "./find.ts";
-import { type Place, ProjectFault } from "./model.ts";
+import { ProjectFault, type Spot } from "./model.ts";
 import { accountOf, type Deployment, projectNotes, sharedNames, shipperFaults } from "./notes.ts";
 import type { Section } from "./sections.ts";
 import { plain } from "./text.ts";
@@ -35,7 +35,7 @@ export function checkProjects(found: readonly Found[], service: string, show: (p
       if (seen.has(file.realPath)) return [];
       seen.add(file.realPath);
       const sections = sectionsOf(file.text, file.language);
-      for (const section of sections) {
+      for (const section of sections.filter(({ isPreviews }) => !isPreviews)) {
         const { place, scriptName } = section;
         deployments.push({ project, place, scriptName, account: accountOf(section, sections[0]) });
       }
@@ -81,19 +81,19 @@ const WORDS: Record<Verdict, string> = {
 
 /**
  * A project in lines: a row for each deployment, and below it why and what to do.
- * @param attach the command that attaches a place of a project.
+ * @param attach the command that attaches a spot of a project.
  */
-export function projectLines(report: ProjectReport, attach: (project: string, place: Place) => string): string[] {
+export function projectLines(report: ProjectReport, attach: (project: string, spot: Spot) => string): string[] {
   const { project, fault, places, wrong, notes } = report;
   if (fault !== null) return [project, `  cannot be checked: ${fault}`];
-  const rows = places.map(({ place, scriptName }) => [
-    place === null ? "top level" : plain(place),
+  const rows = places.map(({ place, isPreviews, scriptName }) => [
+    `${place === null ? "top level" : plain(place)}${isPreviews ? ", previews" : ""}`,
     scriptName === null ? "(no name)" : plain(scriptName),
   ]);
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = places.flatMap((place, index) => {
     const cells = (rows[index] ?? []).map((cell, column) => cell.padEnd(widths[column] ?? 0));
-    return placeLines(cells.join("  "), place, attach(project, place.place));
+    return placeLines(cells.join("  "), place, attach(project, place));
   });
   return [project, ...lines, ...wrong.map((words) => `  WRONG: ${words}`), ...notes.map((words) => `  note: ${words}`)];
 }

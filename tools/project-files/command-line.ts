@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { readProjectFile } from "./files.ts";
-import { type Json, own, type Place, ProjectFault } from "./model.ts";
+import { type Json, own, ProjectFault, type Spot } from "./model.ts";
 import { plain } from "./text.ts";
 
 /** A path relative to the user's folder. */
@@ -19,7 +19,7 @@ export function shellWord(word: string): string {
 }
 
 /**
- * How to call `npm run attach` for a place of a project.
+ * How to call `npm run attach` for a spot of a project.
  * @param root of the package that has the command.
  * @param from the user's folder; npm runs the scripts of the nearest package.
  * @param service as the user named it; undefined: the default.
@@ -28,11 +28,13 @@ export function attachCommand(
   root: string,
   from: string,
   service: string | undefined,
-): (project: string, place: Place) => string {
+): (project: string, spot: Spot) => string {
   const npm = packageFolder(from) === root ? "npm" : `npm --prefix ${shellWord(shownPath(root, from))}`;
   const option = service === undefined ? "" : ` --service ${service}`;
-  return (project, place) =>
-    `${npm} run attach -- ${shellWord(project)} --env ${place === null ? '""' : shellWord(place)}${option}`;
+  return (project, { place, isPreviews }) => {
+    const spot = `--env ${place === null ? '""' : shellWord(place)}${isPreviews ? " --previews" : ""}`;
+    return `${npm} run attach -- ${shellWord(project)} ${spot}${option}`;
+  };
 }
 
 /** The nearest folder with a package.json, as npm looks for it. */

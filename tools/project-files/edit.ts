@@ -11,8 +11,10 @@ import {
   NotMeantFault,
   own,
   PAGES_WORDS,
-  type Place,
+  PREVIEWS,
   ProjectFault,
+  pathOf,
+  type Spot,
 } from "./model.ts";
 import { entryIndex, plan, type Step, type Wish } from "./plan.ts";
 import { type Consumer, isService, readSections, type Section } from "./sections.ts";
@@ -40,9 +42,9 @@ export function edit(text: string, language: Language, wish: Wish): Edited {
   if (isPages(value) && !wish.detach) throw new NotMeantFault(PAGES_WORDS);
   const steps = plan(readSections(value), wish);
   let after = before;
-  for (const { place, action } of steps) {
-    if (action === "add") after = attempt(() => language.add(after, place, wish.service));
-    if (action === "remove") after = removeAll(after, language, place, wish.service);
+  for (const step of steps) {
+    if (step.action === "add") after = attempt(() => language.add(after, step, wish.service));
+    if (step.action === "remove") after = removeAll(after, language, step, wish.service);
   }
   if (after !== before) verify(before, after, language, expected(value, steps, wish.service));
   return { steps, text: text.slice(0, text.length - before.length) + after };
@@ -52,12 +54,12 @@ function withoutMark(text: string): string {
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
-function removeAll(text: string, language: Language, place: Place, service: string): string {
+function removeAll(text: string, language: Language, spot: Spot, service: string): string {
   let rest = text;
   for (;;) {
-    const index = entryIndex(readSections(attempt(() => language.parse(rest))), place, service);
+    const index = entryIndex(readSections(attempt(() => language.parse(rest))), spot, service);
     if (index === -1) return rest;
-    const next = attempt(() => language.remove(rest, place, index));
+    const next = attempt(() => language.remove(rest, spot, index));
     if (next.length >= rest.length) throw unsure("an entry would remain");
     rest = next;
   }
@@ -81,7 +83,8 @@ function unsure(why: string): ProjectFault {
 /** The intended content. */
 function expected(value: Json, steps: readonly Step[], service: string): Json {
   let result = value;
-  for (const { place, action } of steps) {
+  for (const step of steps) {
+    const { action } = step;
     if (action === "none") continue;
     const change = (section: Json): Json => {
       const consumers = (own(section, CONSUMERS) ?? []) as Consumer[];
@@ -89,13 +92,14 @@ function expected(value: Json, steps: readonly Step[], service: string): Json {
         action === "add" ? [...consumers, { service }] : consumers.filter((each) => !isService(each, service));
       return withProperty(section, CONSUMERS, next);
     };
-    if (place === null) result = change(result);
-    else {
-      const environments = result.env as Record<string, Json>;
-      result = withProperty(result, "env", withProperty(environments, place, change(environments[place] as Json)));
-    }
+    result = changedAt(result, pathOf(step), change);
   }
   return result;
+}
+
+function changedAt(object: Json, [key, ...path]: readonly string[], change: (object: Json) => Json): Json {
+  if (key === undefined) return change(object);
+  return withProperty(object, key, changedAt(object[key] as Json, path, change));
 }
 
 function withProperty(object: Json, key: string, value: unknown): Json {
@@ -119,6 +123,7 @@ function comparable(value: Json): unknown {
 function normal(section: unknown): Json {
   if (!isObject(section)) throw unsure("an environment is not an object");
   const { [CONSUMERS]: consumers, ...rest } = section;
+  if (isObject(rest[PREVIEWS])) rest[PREVIEWS] = normal(rest[PREVIEWS]);
   if (!Array.isArray(consumers) || consumers.length === 0) return rest;
   return { ...rest, [CONSUMERS]: consumers.map((each: Json) => ({ ...each })) };
 }

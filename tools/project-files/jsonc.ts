@@ -4,14 +4,25 @@
  */
 import { type Node, type ParseError, parse, parseTree, printParseErrorCode, visit } from "jsonc-parser";
 import { hasOtherComments, insertLast, type List, type ListStyle, removeItem, type Source } from "./lists.ts";
-import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
+import {
+  CONSUMERS,
+  isObject,
+  type Json,
+  type Language,
+  PREVIEWS,
+  ProjectFault,
+  pathOf,
+  refuseDepth,
+  type Spot,
+  spotName,
+} from "./model.ts";
 import { applyEdits, indentation, lineEnding, plain, position, type Range, startsLine } from "./text.ts";
 
 /** As wrangler reads `wrangler.json` and `wrangler.jsonc`. */
 const OPTIONS = { allowTrailingComma: true };
 
 /** Names that decide where a consumer goes. One that stands twice is ambiguous. */
-const NAMES = ["env", CONSUMERS, "logpush", "logship", "name"];
+const NAMES = ["env", CONSUMERS, "logpush", "logship", "name", PREVIEWS];
 
 export const jsonc: Language = { parse: parseText, comments: commentTexts, add, remove };
 
@@ -27,14 +38,9 @@ function parseText(text: string): Json {
   if (!isObject(value)) throw new ProjectFault("1:1: not a JSON object");
   refuseDepth(value);
   const root = rootOf(text);
-  refuseTwins(text, root, NAMES);
   const environments = child(root, "env");
-  if (environments?.type !== "object") return value;
-  refuseTwins(text, environments, null);
-  for (const property of environments.children ?? []) {
-    const environment = property.children?.[1];
-    if (environment?.type === "object") refuseTwins(text, environment, NAMES);
-  }
+  if (environments?.type === "object") refuseTwins(text, environments, null);
+  for (const spot of spotsOf(root)) refuseTwins(text, spot, NAMES);
   return value;
 }
 
@@ -69,9 +75,9 @@ function faultAt(text: string, property: Node, what: string): ProjectFault {
   return new ProjectFault(`${line}:${column}: "${plain(String(property.children?.[0]?.value))}" ${what}`);
 }
 
-function add(text: string, place: Place, service: string): string {
+function add(text: string, spot: Spot, service: string): string {
   const source = sourceOf(text);
-  const object = placeOf(text, place);
+  const object = objectOf(text, spot);
   const style = styleOf(text);
   const gap = style.compact ? "" : " ";
   const existing = child(object, CONSUMERS);
@@ -85,13 +91,13 @@ function add(text: string, place: Place, service: string): string {
   }
   const write = () => `${JSON.stringify(CONSUMERS)}:${gap}[${entry(service, gap, gap)}]`;
   // An empty object on lines of its own gets the entry on a line of its own.
-  const ownLine = !style.compact && (place === null || startsLine(text, object.parent?.offset ?? 0));
+  const ownLine = !style.compact && (object.parent === undefined || startsLine(text, object.parent.offset));
   return applyEdits(text, insertLast(source, listOf(object), write, { ...style, ownLine, padding: gap }));
 }
 
-function remove(text: string, place: Place, index: number): string {
+function remove(text: string, spot: Spot, index: number): string {
   const source = sourceOf(text);
-  const object = placeOf(text, place);
+  const object = objectOf(text, spot);
   const consumers = child(object, CONSUMERS);
   if (consumers === undefined) throw new ProjectFault(`there is no ${CONSUMERS}`);
   const list = listOf(consumers);
@@ -126,9 +132,7 @@ function styleOf(text: string): ListStyle {
 }
 
 function commentTexts(text: string): string[] {
-  const root = rootOf(text);
-  const environments = child(root, "env")?.children?.flatMap((property) => property.children?.[1] ?? []) ?? [];
-  const entries = [root, ...environments].flatMap((object) => child(object, CONSUMERS)?.children ?? []);
+  const entries = spotsOf(rootOf(text)).flatMap((object) => child(object, CONSUMERS)?.children ?? []);
   return sourceOf(text)
     .comments.filter(
       ({ start, end }) => !entries.some(({ offset, length }) => offset <= start && end <= offset + length),
@@ -148,11 +152,18 @@ function rootOf(text: string): Node {
   return root;
 }
 
-function placeOf(text: string, place: Place): Node {
-  const root = rootOf(text);
-  const environments = place === null ? undefined : child(root, "env");
-  const object = place === null ? root : environments && child(environments, place);
-  if (object?.type !== "object") throw new ProjectFault(`there is no environment "${place}"`);
+/** The objects of all places and of their previews. */
+function spotsOf(root: Node): Node[] {
+  const environments = child(root, "env")?.children?.flatMap((property) => property.children?.[1] ?? []) ?? [];
+  return [root, ...environments]
+    .flatMap((place) => [place, child(place, PREVIEWS)])
+    .filter((object): object is Node => object?.type === "object");
+}
+
+function objectOf(text: string, spot: Spot): Node {
+  let object: Node | undefined = rootOf(text);
+  for (const key of pathOf(spot)) object = object && child(object, key);
+  if (object?.type !== "object") throw new ProjectFault(`there is no object for ${spotName(spot)}`);
   return object;
 }
 

@@ -2,8 +2,20 @@
 
 export const CONSUMERS = "tail_consumers";
 
+/** The property with the settings of a place's previews. An environment without it inherits it. */
+export const PREVIEWS = "previews";
+
 /** A place in a project file: an environment by its name, or the top level. */
 export type Place = string | null;
+
+/**
+ * What has consumers of its own: the deployment of a place, or its previews. Previews inherit the
+ * switch, but not `tail_consumers`.
+ */
+export interface Spot {
+  readonly place: Place;
+  readonly isPreviews: boolean;
+}
 
 export type Json = Record<string, unknown>;
 
@@ -27,13 +39,13 @@ export interface Language {
    * braces are left out: they are removed with it.
    */
   comments(text: string): string[];
-  /** The text with an entry for the service added, as the last one at a place that exists. */
-  add(text: string, place: Place, service: string): string;
+  /** The text with an entry for the service added, as the last one at a spot that exists. */
+  add(text: string, spot: Spot, service: string): string;
   /**
-   * The text without the entry of this index at the place. With the last entry the property goes,
+   * The text without the entry of this index at the spot. With the last entry the property goes,
    * unless it holds a comment.
    */
-  remove(text: string, place: Place, index: number): string;
+  remove(text: string, spot: Spot, index: number): string;
 }
 
 export function isObject(value: unknown): value is Json {
@@ -60,6 +72,27 @@ export function refuseDepth(value: Json): void {
 /** The name of a place in a message. */
 export function placeName(place: Place): string {
   return place === null ? "the top level" : `environment "${place}"`;
+}
+
+/** The name of a spot in a message. */
+export function spotName({ place, isPreviews }: Spot): string {
+  return isPreviews ? `the previews of ${placeName(place)}` : placeName(place);
+}
+
+export function isSpot(one: Spot, other: Spot): boolean {
+  return one.place === other.place && one.isPreviews === other.isPreviews;
+}
+
+/** The keys that lead to a spot from the root of a project file. */
+export function pathOf({ place, isPreviews }: Spot): string[] {
+  return [...(place === null ? [] : ["env", place]), ...(isPreviews ? [PREVIEWS] : [])];
+}
+
+/** Whether keys lead to the consumers of some spot. */
+export function isConsumers(path: readonly string[]): boolean {
+  if (path.at(-1) !== CONSUMERS) return false;
+  const spot = path.slice(path[0] === "env" ? 2 : 0, -1);
+  return spot.length === 0 || (spot.length === 1 && spot[0] === PREVIEWS);
 }
 
 /** Why a Pages project cannot be attached. */

@@ -1,5 +1,5 @@
 /** Other faults of a project, or of several projects together. */
-import { isObject, own, type Place, placeName } from "./model.ts";
+import { isObject, own, type Place, placeName, spotName } from "./model.ts";
 import { isAttached, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
@@ -11,18 +11,19 @@ const OTHER_ENTRYPOINTS: readonly unknown[] = ["LocalFunctions"];
 
 /** Names of properties that wrangler does not know, or that mean something else. */
 export function projectNotes(sections: readonly Section[], service: string): string[] {
-  const unknown = sections.filter(({ raw }) => Object.hasOwn(raw, "logship")).map(({ place }) => placeName(place));
+  const unknown = sections.filter(({ raw }) => Object.hasOwn(raw, "logship")).map(spotName);
   return [
     ...(unknown.length === 0
       ? []
       : [
           `wrangler warns that "logship" is an unexpected field (${plain(unknown.join(", "))}). This is harmless: wrangler ignores it`,
         ]),
-    ...sections.flatMap((section) => bindingNotes(section, service)),
+    ...sections.flatMap((section) => [...bindingNotes(section, service), ...namespaceNotes(section, service)]),
   ];
 }
 
-function bindingNotes({ raw, place }: Section, service: string): string[] {
+function bindingNotes(section: Section, service: string): string[] {
+  const { raw } = section;
   const bindings = own(raw, "services");
   if (!Array.isArray(bindings)) return [];
   return bindings.filter(isObject).flatMap((binding) => {
@@ -32,9 +33,20 @@ function bindingNotes({ raw, place }: Section, service: string): string[] {
     const name = plain(String(own(binding, "binding")));
     const has = entrypoint === undefined ? "no entrypoint" : `the entrypoint ${plain(JSON.stringify(entrypoint))}`;
     return [
-      `${plain(placeName(place))}: the binding ${name} to "${service}" has ${has}: ${name}.ship() needs "entrypoint": "${ENTRYPOINT}"`,
+      `${plain(spotName(section))}: the binding ${name} to "${service}" has ${has}: ${name}.ship() needs "entrypoint": "${ENTRYPOINT}"`,
     ];
   });
+}
+
+/** User Workers: the consumer of the Worker that calls them does not get their events. */
+function namespaceNotes(section: Section, service: string): string[] {
+  const bindings = own(section.raw, "dispatch_namespaces");
+  if (!Array.isArray(bindings)) return [];
+  const names = bindings.filter(isObject).map((binding) => plain(JSON.stringify(own(binding, "namespace") ?? null)));
+  return names.map(
+    (name) =>
+      `${plain(spotName(section))}: user Workers of the dispatch namespace ${name} are not attached with the Worker that calls them: each needs "tail_consumers": [{ "service": "${service}" }] in the metadata of its upload; npm run doctor -- --account lists them`,
+  );
 }
 
 /**
@@ -43,14 +55,14 @@ function bindingNotes({ raw, place }: Section, service: string): string[] {
  */
 export function shipperFaults(sections: readonly Section[], service: string): string[] {
   return sections.flatMap((section) => {
-    const { raw, place, scriptName } = section;
+    const { raw, place, isPreviews, scriptName } = section;
     const faults: string[] = [];
     if (scriptName === service && isAttached(section, service)) {
       faults.push(
-        `${plain(placeName(place))}: it is its own consumer, so each of its calls causes another one: remove that consumer`,
+        `${plain(spotName(section))}: it is its own consumer, so each of its calls causes another one: remove that consumer`,
       );
     }
-    if (scriptName === null) return faults;
+    if (scriptName === null || isPreviews) return faults;
     const vars = own(raw, "vars");
     const selfName = isObject(vars) ? own(vars, "SELF_NAME") : undefined;
     if (selfName === scriptName) return faults;

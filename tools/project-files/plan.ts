@@ -1,5 +1,5 @@
 /** Decides where in a project file a consumer is added or removed. */
-import { NotMeantFault, type Place, ProjectFault, placeName } from "./model.ts";
+import { isSpot, NotMeantFault, type Place, ProjectFault, placeName, type Spot } from "./model.ts";
 import { isAttached, isService, loggingWords, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
@@ -7,42 +7,53 @@ export interface Wish {
   readonly service: string;
   /** An environment, or the top level (null) alone; undefined: all places that need it. */
   readonly place: Place | undefined;
+  /** Only previews: of that place, or of all that need it. */
+  readonly previewsOnly?: boolean;
   readonly detach: boolean;
 }
 
-export interface Step {
-  readonly place: Place;
+export interface Step extends Spot {
   readonly action: "add" | "remove" | "none";
   /** What is done and why, after the place. */
   readonly words: string;
 }
 
 /**
- * The changes, place by place.
+ * The changes, spot by spot.
  *
- * Attaching without a place: where the switch is on, environments that inherit it included, as they
- * do not inherit `tail_consumers`. If no switch is on: where none is off.
- * @throws ProjectFault if there is no such environment, if the switch is off everywhere, or if the
- *   file is the shipper's own.
+ * Attaching without a place: where the switch is on, environments and previews that inherit it
+ * included, as they do not inherit `tail_consumers`. If no place is switched on: where none is off.
+ * With a place: there, and its previews unless they are switched off themselves.
+ * @throws ProjectFault if there is no such environment or there are no such previews, if the switch
+ *   is off everywhere, or if the file is the shipper's own.
  */
 export function plan(sections: readonly Section[], wish: Wish): Step[] {
-  const { service, place, detach } = wish;
+  const { service, place, previewsOnly = false, detach } = wish;
   refuseItself(sections, wish);
+  if (place !== undefined && !sections.some((each) => each.place === place))
+    throw new ProjectFault(`there is no ${plain(placeName(place))}; ${environmentsOf(sections)}`);
+  const chosen = sections.filter(
+    (each) => (place === undefined || each.place === place) && (each.isPreviews || !previewsOnly),
+  );
+  if (chosen.length === 0)
+    throw new ProjectFault(`${place === undefined ? "the file" : plain(placeName(place))} has no "previews"`);
+  if (detach) return chosen.map((section) => removal(section, service));
   if (place !== undefined) {
-    const section = sections.find((each) => each.place === place);
-    if (section === undefined)
-      throw new ProjectFault(`there is no ${plain(placeName(place))}; ${environmentsOf(sections)}`);
-    return [detach ? removal(section, service) : addition(section, service)];
+    return chosen.map((section) => {
+      const { isPreviews, logging } = section;
+      const isOff = isPreviews && logging?.value === false && isSpot(logging.from, section);
+      return isOff ? leftAlone(section, service) : addition(section, service);
+    });
   }
-  if (detach) return sections.map((section) => removal(section, service));
-  const someOn = sections.some(({ logging }) => logging?.value === true);
-  if (!someOn && sections.every(({ logging }) => logging?.value === false)) {
+  const someOn = sections.some(({ isPreviews, logging }) => !isPreviews && logging?.value === true);
+  if (sections.every(({ logging }) => logging?.value === false)) {
     throw new NotMeantFault(
       `logging is off everywhere in this file; --env <name> attaches one environment anyway (--env "": the top level)`,
     );
   }
-  return sections.map((section) => {
-    if (someOn ? section.logging?.value === true : section.logging === null) return addition(section, service);
+  return chosen.map((section) => {
+    const logging = section.logging?.value ?? !someOn;
+    if (logging) return addition(section, service);
     return leftAlone(section, service);
   });
 }
@@ -57,35 +68,45 @@ function refuseItself(sections: readonly Section[], { service, detach }: Wish): 
 }
 
 function environmentsOf(sections: readonly Section[]): string {
-  const names = sections.flatMap(({ place }) => (place === null ? [] : [`"${plain(place)}"`]));
+  const names = sections.flatMap(({ place, isPreviews }) =>
+    place === null || isPreviews ? [] : [`"${plain(place)}"`],
+  );
   return names.length === 0 ? "the file has no environments" : `the file has ${names.join(", ")}`;
 }
 
 function addition(section: Section, service: string): Step {
-  const { place, logging } = section;
-  const words = logging === null ? "" : loggingWords(logging, place);
+  const { logging } = section;
+  const words = logging === null ? "" : loggingWords(logging, section);
   const because = logging === null ? "" : logging.value ? ` (${words})` : `, though ${words}`;
-  if (isAttached(section, service)) return { place, action: "none", words: `was attached already${because}` };
-  return { place, action: "add", words: `attached${because}` };
+  if (isAttached(section, service))
+    return {
+      ...spotOf(section),
+      action: "none",
+      words: `${section.isPreviews ? "were" : "was"} attached already${because}`,
+    };
+  return { ...spotOf(section), action: "add", words: `attached${because}` };
 }
 
 function removal(section: Section, service: string): Step {
-  const { place } = section;
-  if (isAttached(section, service)) return { place, action: "remove", words: "detached" };
-  return { place, action: "none", words: "is not attached" };
+  if (isAttached(section, service)) return { ...spotOf(section), action: "remove", words: "detached" };
+  return { ...spotOf(section), action: "none", words: section.isPreviews ? "are not attached" : "is not attached" };
 }
 
 function leftAlone(section: Section, service: string): Step {
-  const { place, logging } = section;
-  const because = logging === null ? "nothing switches logging on" : loggingWords(logging, place);
+  const { logging } = section;
+  const because = logging === null ? "nothing switches logging on" : loggingWords(logging, section);
   const still = isAttached(section, service)
     ? "; it is attached anyway, and its events ship: --detach --env removes the consumer"
     : "";
-  return { place, action: "none", words: `left alone: ${because}${still}` };
+  return { ...spotOf(section), action: "none", words: `left alone: ${because}${still}` };
 }
 
-/** The index of the service's first entry at a place; -1: there is none. */
-export function entryIndex(sections: readonly Section[], place: Place, service: string): number {
-  const section = sections.find((each) => each.place === place);
+function spotOf({ place, isPreviews }: Spot): Spot {
+  return { place, isPreviews };
+}
+
+/** The index of the service's first entry at a spot; -1: there is none. */
+export function entryIndex(sections: readonly Section[], spot: Spot, service: string): number {
+  const section = sections.find((each) => isSpot(each, spot));
   return section?.consumers.findIndex((consumer) => isService(consumer, service)) ?? -1;
 }

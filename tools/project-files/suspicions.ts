@@ -1,5 +1,5 @@
 /** Signs in a project file of a failed intention to attach it. */
-import { CONSUMERS, isObject, type Json, own } from "./model.ts";
+import { CONSUMERS, isObject, type Json, own, PREVIEWS } from "./model.ts";
 import { type Consumer, isService, type Section, SWITCHES } from "./sections.ts";
 import { plain } from "./text.ts";
 
@@ -13,12 +13,12 @@ const OTHER_NAMES = ["tailconsumers", "tailconsumer", "tails", "tail", "tailwork
 const FREE = ["vars", "define", "unsafe"];
 
 /** What in a section looks like an attempt to name this service as a consumer. */
-export function suspicionsOf({ raw, consumers, place }: Section, service: string): string[] {
+export function suspicionsOf({ raw, consumers, place, isPreviews }: Section, service: string): string[] {
   return [
     ...consumers.flatMap((consumer) => nearMiss(consumer, service) ?? []),
     ...streaming(raw, service),
     ...misspelt(raw, service),
-    ...misplaced(raw, service, place === null ? ["env"] : [], []),
+    ...misplaced(raw, service, isPreviews ? [] : [PREVIEWS, ...(place === null ? ["env"] : [])], []),
   ];
 }
 
@@ -62,8 +62,7 @@ function looksLikeConsumers(key: string): boolean {
  */
 function misplaced(object: Json, service: string, skipped: readonly string[], path: readonly string[]): string[] {
   return Object.entries(object).flatMap(([key, value]) => {
-    // Previews of a deployment have their own settings.
-    if (skipped.includes(key) || (path.length === 0 && key === "previews")) return [];
+    if (skipped.includes(key)) return [];
     const inner = [...path, key];
     const tables = (Array.isArray(value) ? value : [value]).filter(isObject);
     return tables.flatMap((table) => [

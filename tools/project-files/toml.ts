@@ -4,7 +4,17 @@
  */
 import { parse, TomlError } from "smol-toml";
 import { hasOtherComments, insertLast, type ListStyle, removeItem } from "./lists.ts";
-import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
+import {
+  CONSUMERS,
+  isConsumers,
+  isObject,
+  type Json,
+  type Language,
+  ProjectFault,
+  pathOf,
+  refuseDepth,
+  type Spot,
+} from "./model.ts";
 import {
   applyEdits,
   type Edit,
@@ -37,13 +47,9 @@ function parseText(text: string): Json {
   }
 }
 
-function pathOf(place: Place): string[] {
-  return place === null ? [] : ["env", place];
-}
-
-function add(text: string, place: Place, service: string): string {
+function add(text: string, spot: Spot, service: string): string {
   const tree = readTree(text);
-  const path = pathOf(place);
+  const path = pathOf(spot);
   return applyEdits(
     text,
     addToArray(tree, [...path, CONSUMERS], service) ??
@@ -122,22 +128,23 @@ function addAtTop({ source: { text }, blocks }: Tree, property: string): Edit[] 
   return insertion(text.length, isOpen ? `${eol}${property}` : `${property}${eol}`);
 }
 
-function remove(text: string, place: Place, index: number): string {
+function remove(text: string, spot: Spot, index: number): string {
   const tree = readTree(text);
   const { source, blocks, pairs } = tree;
-  const path = [...pathOf(place), CONSUMERS];
+  const own = pathOf(spot);
+  const path = [...own, CONSUMERS];
   const tables = blocks.filter((block) => block.kind === "array" && isPath(block.path, path));
   const table = tables[index];
   if (table !== undefined) {
     const edits =
-      keepsPlace(tree, place) || tables.length > 1
+      keepsSpot(tree, own) || tables.length > 1
         ? removeTable(source.comments, text, table)
-        : emptyTable(text, table, `[${writtenKey(pathOf(place))}]`);
+        : emptyTable(text, table, `[${writtenKey(own)}]`);
     return applyEdits(text, edits);
   }
   const pair = pairs.find((each) => isPath(each.path, path));
   if (!pair?.list) throw new ProjectFault(`there is no ${CONSUMERS}`);
-  if (pair.list.items.length > 1 || hasOtherComments(source, pair.list) || !keepsPlace(tree, place)) {
+  if (pair.list.items.length > 1 || hasOtherComments(source, pair.list) || !keepsSpot(tree, own)) {
     return applyEdits(text, removeItem(source, pair.list, index));
   }
   if (pair.parent?.list) {
@@ -147,15 +154,14 @@ function remove(text: string, place: Place, index: number): string {
   return applyEdits(text, [cutHere(text, pair)]);
 }
 
-/** Whether an environment still exists without its consumers: they may be all that it has. */
-function keepsPlace({ blocks, pairs }: Tree, place: Place): boolean {
-  const path = pathOf(place);
+/** Whether a spot still exists without its consumers: they may be all that it has. */
+function keepsSpot({ blocks, pairs }: Tree, path: readonly string[]): boolean {
   const isOther = (other: readonly string[]) =>
     startsWith(other, path) && !(other[path.length] === CONSUMERS && other.length > path.length);
-  return place === null || blocks.some((block) => isOther(block.path)) || pairs.some((pair) => isOther(pair.path));
+  return path.length === 0 || blocks.some((block) => isOther(block.path)) || pairs.some((pair) => isOther(pair.path));
 }
 
-/** Replaces the only entry of an environment by the environment's header. */
+/** Replaces the only entry of a spot by the spot's header. */
 function emptyTable(text: string, table: Block, header: string): Edit[] {
   return [{ ...table.header, text: header }, ...table.pairs.map((pair) => cutHere(text, pair))];
 }
@@ -181,10 +187,6 @@ function commentTexts(text: string): string[] {
   return source.comments
     .filter(({ start, end }) => !entries.some((entry) => entry.start <= start && end <= entry.end))
     .map(({ start, end }) => text.slice(start, end).trimEnd());
-}
-
-function isConsumers(path: readonly string[]): boolean {
-  return path.at(-1) === CONSUMERS && (path.length === 1 || (path.length === 3 && path[0] === "env"));
 }
 
 /** Where the line of a block's last pair ends; of a block without one, that of its header. */

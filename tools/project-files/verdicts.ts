@@ -1,15 +1,14 @@
 /**
  * Says of every deployment of a project whether its events would reach the shipper, and why not.
  */
-import { isPages, PAGES_WORDS, type Place } from "./model.ts";
-import { isAttached, isService, loggingWords, type Section } from "./sections.ts";
+import { isPages, PAGES_WORDS, type Spot } from "./model.ts";
+import { isAttached, isService, loggingWords, type Section, usersOf } from "./sections.ts";
 import { suspicionsOf } from "./suspicions.ts";
 
 /** `silent`: its events are apparently meant to ship, and would not. `none`: not meant to ship. */
 export type Verdict = "attached" | "silent" | "none" | "shipper";
 
-export interface PlaceVerdict {
-  readonly place: Place;
+export interface PlaceVerdict extends Spot {
   readonly scriptName: string | null;
   readonly verdict: Verdict;
   /** Whether `npm run attach` repairs it. */
@@ -20,6 +19,9 @@ export interface PlaceVerdict {
   readonly notes: readonly string[];
 }
 
+const LOST_ENVIRONMENT = "attached only at the top level: environments do not inherit tail_consumers";
+const LOST_PREVIEWS = "the Worker is attached, but its previews do not inherit tail_consumers";
+
 type Finding = Omit<PlaceVerdict, "isMended">;
 
 /** @param sections of one project, the top level first. */
@@ -27,7 +29,8 @@ export function verdictsOf(sections: readonly Section[], service: string): Place
   const [top] = sections;
   const isOfPages = top !== undefined && isPages(top.raw);
   return sections.map((section) => {
-    const lost = section.place !== null && top !== undefined && isAttached(top, service);
+    const givers = section.isPreviews ? usersOf(section, sections) : section.place !== null && top ? [top] : [];
+    const lost = givers.some((giver) => isAttached(giver, service));
     const verdict = verdictOf(section, service, lost);
     const result = isOfPages ? ofPages(verdict) : verdict;
     return { ...result, isMended: result.verdict === "silent" && !isOfPages };
@@ -41,9 +44,9 @@ function ofPages(verdict: Finding): Finding {
 }
 
 function verdictOf(section: Section, service: string, lost: boolean): Finding {
-  const { place, scriptName, logging, consumers } = section;
+  const { place, isPreviews, scriptName, logging, consumers } = section;
   const suspicions = suspicionsOf(section, service);
-  const common = { place, scriptName };
+  const common = { place, isPreviews, scriptName };
   if (scriptName === service) {
     return { ...common, verdict: "shipper", reasons: ["the shipper itself, which must not be attached"], notes: [] };
   }
@@ -57,14 +60,11 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
     return { ...common, verdict: "attached", reasons: [], notes };
   }
   if (logging?.value === false) {
-    return { ...common, verdict: "none", reasons: [loggingWords(logging, place)], notes: suspicions };
+    return { ...common, verdict: "none", reasons: [loggingWords(logging, section)], notes: suspicions };
   }
-  const reasons = [
-    ...(lost ? ["attached only at the top level: environments do not inherit tail_consumers"] : []),
-    ...suspicions,
-  ];
+  const reasons = [...(lost ? [isPreviews ? LOST_PREVIEWS : LOST_ENVIRONMENT] : []), ...suspicions];
   if (logging !== null) {
-    const switchedOn = loggingWords(logging, place);
+    const switchedOn = loggingWords(logging, section);
     const missing =
       reasons.length === 0 ? [`${switchedOn}, but it has no consumer "${service}"`] : [switchedOn, ...reasons];
     return { ...common, verdict: "silent", reasons: missing, notes: [] };
@@ -74,7 +74,8 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
 }
 
 /** The shipper never sees this property; it decides by its own settings. */
-function shipsAllTheSame({ logging, place }: Section): string {
-  const off = logging === null ? "" : loggingWords(logging, place);
+function shipsAllTheSame(section: Section): string {
+  const { logging } = section;
+  const off = logging === null ? "" : loggingWords(logging, section);
   return `${off}, but its events ship anyway: tail_consumers attaches it, and the shipper follows only its own settings (unset ships). To stop this, use --detach, or set "logship": false in its script settings`;
 }

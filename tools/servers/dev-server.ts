@@ -8,6 +8,10 @@ import { SupervisedProcess, toolEnv } from "./supervised.ts";
 export interface DevServerOptions extends ServerOptions {
   /** A wrangler.jsonc; `.dev.vars` beside it is used unless `envFile` is given. */
   readonly config: string;
+  /** Project files of other workers, which run in the same process. */
+  readonly also?: readonly string[];
+  /** The environment of the project files. */
+  readonly env?: string;
   /** A built worker; without it, `main` of the configuration is bundled. */
   readonly script?: string;
   /** Folder of queues, durable objects and buckets. */
@@ -69,7 +73,8 @@ function devArguments(options: DevServerOptions, port: number): string[] {
   return [
     "dev",
     ...(options.script === undefined ? [] : [options.script, "--no-bundle"]),
-    ...["--config", options.config],
+    ...[options.config, ...(options.also ?? [])].flatMap((config) => ["--config", config]),
+    ...(options.env === undefined ? [] : ["--env", options.env]),
     ...["--port", String(port)],
     // Any free port: 9229 may be in use by a debugger.
     ...["--inspector-port", "0"],

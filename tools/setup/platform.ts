@@ -1,4 +1,5 @@
 /** The platform's REST API. https://developers.cloudflare.com/api/ */
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { plain } from "../project-files/text.ts";
 import { refusalOf, SetupRefused } from "./refusals.ts";
@@ -11,6 +12,10 @@ const ANSWER_WITHIN_MS = 30_000;
 
 /** On one page of a list. */
 const PER_PAGE = 50;
+
+/** The limit is on calls in five minutes: more waits than these, or longer ones, are a refusal. */
+const WAITS_MAX = 3;
+const WAIT_MAX_S = 330;
 
 const Envelope = z.object({
   success: z.boolean(),
@@ -28,6 +33,8 @@ export interface PlatformOptions {
   readonly base: string;
   readonly token: string;
   readonly fetch: Fetch;
+  /** Waits as long as the platform asks for after too many calls; absent: that is a refusal. */
+  readonly pause?: (ms: number) => Promise<void>;
 }
 
 export class Platform {
@@ -66,23 +73,47 @@ export class Platform {
     }
   }
 
-  /** All pages of a list. */
+  /**
+   * All pages of a list: by a cursor or by their number, up to the total, or else up to a page that
+   * is not full. A list without pages answers every page with the same.
+   */
   async list(path: string): Promise<unknown[]> {
     const all: unknown[] = [];
+    let cursor = "";
     for (let page = 1; ; page++) {
-      const query = `${path.includes("?") ? "&" : "?"}page=${page}&per_page=${PER_PAGE}`;
+      const place = cursor === "" ? `page=${page}` : `cursor=${encodeURIComponent(cursor)}`;
+      const query = `${path.includes("?") ? "&" : "?"}${place}&per_page=${PER_PAGE}`;
       const { result, result_info } = await this.#envelope("GET", path + query);
       const items = z.array(z.unknown()).parse(result);
+      if (items.length === 0 || isDeepStrictEqual(items[0], all[0])) return all;
       all.push(...items);
-      if (items.length === 0 || all.length >= (result_info?.total_count ?? 0)) return all;
+      const { total_count: total, cursor: next = "" } = result_info ?? {};
+      if (next === "" && (total === undefined ? items.length !== PER_PAGE : all.length >= total)) return all;
+      cursor = next;
     }
   }
 
   async #envelope(method: Method, path: string, body?: unknown): Promise<z.infer<typeof Envelope>> {
-    const { base, token, fetch } = this.#options;
     const call = `${method} ${path.replace(/\?.*/, "")}`;
-    let status: number;
-    let text: string;
+    const { pause } = this.#options;
+    for (let waits = 0; ; waits++) {
+      const { status, text, retryAfterS } = await this.#answer(call, method, path, body);
+      const envelope = Envelope.safeParse(parsed(text));
+      if (envelope.success && envelope.data.success) return envelope.data;
+      if (status === 429 && pause !== undefined && retryAfterS <= WAIT_MAX_S && waits < WAITS_MAX) {
+        await pause(retryAfterS * 1_000);
+        continue;
+      }
+      const [first] = envelope.success ? envelope.data.errors : [];
+      const { code, message } = first ?? { code: 0, message: "no reason given" };
+      const answer = { call, status, code, message: plain(message) };
+      throw new SetupRefused(refusalOf(answer, this.account));
+    }
+  }
+
+  /** @returns with `retryAfterS`: infinite where the answer asks for no pause. */
+  async #answer(call: string, method: Method, path: string, body: unknown) {
+    const { base, token, fetch } = this.#options;
     try {
       const response = await fetch(base + path, {
         method,
@@ -95,17 +126,12 @@ export class Platform {
         redirect: "error",
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
       });
-      status = response.status;
-      text = await response.text();
+      const retryAfter = response.headers.get("retry-after") ?? "";
+      const retryAfterS = /^\d+$/.test(retryAfter) ? Number(retryAfter) : Number.POSITIVE_INFINITY;
+      return { status: response.status, text: await response.text(), retryAfterS };
     } catch (error) {
       throw new SetupRefused({ kind: "unreachable", call, why: reasonOf(error) });
     }
-    const envelope = Envelope.safeParse(parsed(text));
-    if (envelope.success && envelope.data.success) return envelope.data;
-    const [first] = envelope.success ? envelope.data.errors : [];
-    const { code, message } = first ?? { code: 0, message: "no reason given" };
-    const answer = { call, status, code, message: plain(message) };
-    throw new SetupRefused(refusalOf(answer, this.account));
   }
 }
 

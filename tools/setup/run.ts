@@ -37,10 +37,10 @@ export interface SetupOptions {
 }
 
 /** The project file, the platform and the account: where setup, check and teardown begin. */
-export async function begin({ base, token, fetch, config, ask }: Outside, asked: string | null) {
+export async function begin({ base, token, fetch, pause, config, ask }: Outside, asked: string | null) {
   const text = readFileSync(config, "utf8");
   const project = readProject(text);
-  const platform = new Platform({ base, token, fetch });
+  const platform = new Platform({ base, token, fetch, pause });
   const account = await chooseAccount(platform, accountOf(project), asked, ask);
   platform.account = account;
   return { text, project, platform, account };
@@ -51,7 +51,7 @@ export async function begin({ base, token, fetch, config, ask }: Outside, asked:
  * @param file that of the project file. @param asked what the user named.
  * @throws SetupRefused if there is none, or none was chosen.
  */
-async function chooseAccount(
+export async function chooseAccount(
   platform: Platform,
   file: string | null,
   asked: string | null,

@@ -128,6 +128,20 @@ This takes effect with the next deployment:
     expect(text).toContain('  "tail_consumers": [{ "service": "logship-eu" }]\n}');
   });
 
+  it("attaches previews alone, and says how they are deployed", () => {
+    const folder = folderOf({ "wrangler.jsonc": '{ "name": "shop", "previews": {}, "env": { "live": {} } }' });
+    expect(run("attach", [".", "--env", "", "--previews"], folder).out).toBe(`wrangler.jsonc, consumer "logship"
+  the previews of the top level: attached
+
+This takes effect with the next deployment:
+  npx wrangler preview --config wrangler.jsonc
+`);
+    expect(run("attach", ["."], folder).out).toContain("  the previews of the top level: were attached already\n");
+    expect(run("attach", [".", "--env", "live", "--previews"], folder).err).toBe(
+      'wrangler.jsonc: environment "live" has no "previews"\n',
+    );
+  });
+
   it("says when wrangler takes another file", () => {
     const folder = folderOf({ "wrangler.toml": "", "wrangler.jsonc": "{}" });
     expect(run("attach", ["wrangler.toml"], folder).out).toContain(
@@ -251,7 +265,14 @@ describe("npm run attach -- --all", () => {
     expect(own.out).not.toMatch(/^wrangler\.jsonc/m);
   });
 
-  it.each([[["--all", ".", "--env", "a"]], [["--all"]], [[".", "--yes"]]])("refuses %j", (args) => {
+  it.each([
+    [["--all", ".", "--env", "a"]],
+    [["--all", ".", "--previews"]],
+    [["--all"]],
+    [[".", "--yes"]],
+    [[".", "--local", "--dry-run"]],
+    [["--all", ".", "--local"]],
+  ])("refuses %j", (args) => {
     expect(run("attach", args, folderOf({ "wrangler.toml": "" })).code).toBe(2);
   });
 

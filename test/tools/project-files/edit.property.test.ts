@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { edit } from "../../../tools/project-files/edit.ts";
-import type { Json } from "../../../tools/project-files/model.ts";
+import { isSpot, type Json, pathOf } from "../../../tools/project-files/model.ts";
 import { isService, readSections, type Section } from "../../../tools/project-files/sections.ts";
 import { attaching, detaching, languageOf } from "./fixtures.ts";
 import { choices, project, writeJsonc, writeToml } from "./written.ts";
@@ -18,8 +18,8 @@ function meaning(value: Json): unknown {
 
 function withoutService(value: Json, places: readonly Section[]): unknown {
   const copy = JSON.parse(JSON.stringify(value));
-  for (const { place } of places) {
-    const section = place === null ? copy : copy.env[place];
+  for (const place of places) {
+    const section = pathOf(place).reduce((object, key) => object[key], copy);
     section.tail_consumers &&= section.tail_consumers.filter(
       (each: { service: string }) => !isService(each, "logship"),
     );
@@ -54,12 +54,12 @@ describe.each([
         // Off everywhere is refused; another test covers that.
         fc.pre(sections.some(({ logging }) => logging?.value !== false));
         const { text: attached, steps } = edit(text, language, attaching());
-        const added = steps.filter(({ action }) => action === "add").map(({ place }) => place);
+        const added = steps.filter(({ action }) => action === "add");
         if (added.length > 0) attachedAnew += 1;
 
         const after = readSections(parse(attached));
         for (const [index, section] of sections.entries()) {
-          const wanted = added.includes(section.place)
+          const wanted = added.some((step) => isSpot(step, section))
             ? [...section.consumers, { service: "logship" }]
             : section.consumers;
           expect(after[index]?.consumers.map((each) => ({ ...each }))).toEqual(wanted.map((each) => ({ ...each })));

@@ -200,7 +200,9 @@ describe("where it attaches", () => {
     expect(placesOf('{"logship": true, "env": {"a": {"logship": false}}}', "a")).toEqual(["a"]);
     expect(placesOf('{"env": {"a": {"logship": true}}}', null)).toEqual([null]);
     const { steps } = edit('{"env": {"a": {"logship": false}}}', jsonc, attaching("a"));
-    expect(steps).toEqual([{ place: "a", action: "add", words: "attached, though logship is false" }]);
+    expect(steps).toEqual([
+      { place: "a", isPreviews: false, action: "add", words: "attached, though logship is false" },
+    ]);
   });
 
   it("says of an environment that is off, but attached, that its events ship", () => {

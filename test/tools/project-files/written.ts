@@ -11,6 +11,7 @@ export interface Section {
   consumers?: Entry[];
   /** Other content at that place. */
   stage?: string;
+  previews?: Section;
 }
 
 export interface Written {
@@ -28,12 +29,13 @@ const entry = fc.record(
   { service: fc.constantFrom("logship", "alerts", "billing", "logship-2"), environment: fc.constantFrom("staging") },
   { requiredKeys: ["service"] },
 );
+const settings = {
+  logpush: fc.boolean(),
+  consumers: fc.array(entry, { maxLength: 3 }),
+  stage: fc.constantFrom("a b", 'quo"te', "# no comment", "// none either", "[env.x]", "é😀"),
+};
 const section: fc.Arbitrary<Section> = fc.record(
-  {
-    logpush: fc.boolean(),
-    consumers: fc.array(entry, { maxLength: 3 }),
-    stage: fc.constantFrom("a b", 'quo"te', "# no comment", "// none either", "[env.x]", "é😀"),
-  },
+  { ...settings, previews: fc.record(settings, { requiredKeys: [] }) },
   { requiredKeys: [] },
 );
 
@@ -82,7 +84,8 @@ export function writeJsonc(project: Project, numbers: readonly number[]): Writte
     `{ ${Object.entries(each)
       .map(([key, value]) => `"${key}": "${value}"`)
       .join(", ")} }`;
-  const properties = ({ logpush, consumers, stage }: Section): [string, string][] => [
+  const properties = ({ logpush, consumers, stage, previews }: Section): [string, string][] => [
+    ...(previews === undefined ? [] : [["previews", object(properties(previews))] as [string, string]]),
     ...(stage === undefined ? [] : [["vars", object([["STAGE", JSON.stringify(stage)]])] as [string, string]]),
     ...(consumers === undefined
       ? []
@@ -128,7 +131,7 @@ export function writeToml(project: Project, numbers: readonly number[]): Written
   };
   /** Lines of a section below a prefix of its keys, and tables that come after all lines. */
   const write = (
-    { logpush, consumers, stage }: Section,
+    { logpush, consumers, stage, previews }: Section,
     prefix: string,
     header: string,
   ): { lines: string; tables: string } => {
@@ -154,7 +157,23 @@ export function writeToml(project: Project, numbers: readonly number[]): Written
         tables += `${before()}[${header}vars]${lineTail()}STAGE = ${value}${lineTail()}`;
       else line("vars", `{ STAGE = ${value} }`);
     }
+    if (previews !== undefined) {
+      const isTable = prefix === "" && pick(2) === 0;
+      const inner = isTable ? write(previews, "", `${header}previews.`) : write(previews, `${prefix}previews.`, header);
+      if (isTable) tables += `${before()}[${header}previews]${lineTail()}${inner.lines}${inner.tables}`;
+      else if (inner.lines === "") line("previews", "{}");
+      else lines += inner.lines;
+    }
     return { lines, tables };
+  };
+  const inline = ({ logpush, consumers, stage, previews }: Section): string => {
+    const parts = [
+      ...(logpush === undefined ? [] : [`logpush = ${logpush}`]),
+      ...(consumers === undefined ? [] : [`tail_consumers = ${array(consumers.map(plainEntry), false)}`]),
+      ...(stage === undefined ? [] : [`vars.STAGE = ${JSON.stringify(stage)}`]),
+      ...(previews === undefined ? [] : [`previews = ${inline(previews)}`]),
+    ];
+    return `{ ${parts.join(", ")} }`;
   };
   const top = write(project.top, "", "");
   let rootLines = top.lines;
@@ -167,12 +186,7 @@ export function writeToml(project: Project, numbers: readonly number[]): Written
       const { lines } = write(each, `${path}.`, "");
       rootLines += lines === "" ? `${path} = {}${lineTail()}` : lines;
     } else if (shape === 1) {
-      const parts = [
-        ...(each.logpush === undefined ? [] : [`logpush = ${each.logpush}`]),
-        ...(each.consumers === undefined ? [] : [`tail_consumers = ${array(each.consumers.map(plainEntry), false)}`]),
-        ...(each.stage === undefined ? [] : [`vars.STAGE = ${JSON.stringify(each.stage)}`]),
-      ];
-      rootLines += `${before()}${path} = { ${parts.join(", ")} }${lineTail()}`;
+      rootLines += `${before()}${path} = ${inline(each)}${lineTail()}`;
     } else {
       const written = write(each, "", `${path}.`);
       const needsHeader = written.lines !== "" || written.tables === "" || shape === 2;

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
   attachJsonc,
+  attachPreviewsJsonc,
   attachToml,
   bindingJsonc,
   eventsCurl,
@@ -17,6 +18,9 @@ it("a project file in JSON names this service, whatever it is called", () => {
   fc.assert(
     fc.property(names, (name) => {
       expect(JSON.parse(`{${attachJsonc(name)}}`)).toEqual({ tail_consumers: [{ service: name }] });
+      expect(JSON.parse(`{${attachPreviewsJsonc(name)}}`)).toEqual({
+        previews: { tail_consumers: [{ service: name }] },
+      });
       expect(JSON.parse(`{${bindingJsonc(name)}}`)).toEqual({
         services: [{ binding: "LOGSHIP", service: name, entrypoint: "Shipper" }],
       });

@@ -6,6 +6,7 @@ import { Panel, Snippet } from "../../parts/panel.tsx";
 import {
   attachCommand,
   attachJsonc,
+  attachPreviewsJsonc,
   attachToml,
   BINDING_CALL,
   bindingJsonc,
@@ -36,6 +37,12 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
           In a checkout of logship, <code>{attachCommand(selfName)}</code> adds it, also to each environment, as
           environments do not inherit it. With <code>--all</code> it does so for every project below a folder.
         </p>
+        <p>
+          Previews do not inherit it either: if the file has <code>previews</code>, add it there, too. A user Worker of
+          a dispatch namespace needs it in the metadata of its own upload.
+        </p>
+        <Snippet id="previews-jsonc" label="Previews (JSONC)" text={attachPreviewsJsonc(selfName)} />
+        <Snippet id="previews-toml" label="Previews (TOML)" text={attachToml(selfName, "previews.tail_consumers")} />
       </Panel>,
       <Panel id="frameworks" title="By framework">
         {FRAMEWORKS.map(({ name, words, snippet }, i) => (
@@ -70,8 +77,9 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
             It answers at <a href={runsAt}>{runsAt}</a>: each request is an event; <code>/throw</code> fails.
           </p>
           <p>
-            A project of your own that is attached: start it with the line <em>Attach</em> that <code>npm start</code>{" "}
-            prints. <code>wrangler dev</code> names no script, so its events are listed as <code>unnamed</code>.
+            A project of your own: <code>npm run attach -- &lt;folder&gt; --local</code> in a checkout of logship builds
+            and runs it here, with its name and its exceptions. In plain <code>wrangler dev</code> its events are listed
+            as <code>unnamed</code>.
           </p>
         </Panel>
       ),

@@ -6,8 +6,13 @@ export function attachJsonc(selfName: string): string {
 }
 
 /** For a project file in TOML; JSON strings are valid TOML strings. */
-export function attachToml(selfName: string): string {
-  return `[[tail_consumers]]\nservice = ${JSON.stringify(selfName)}`;
+export function attachToml(selfName: string, table = "tail_consumers"): string {
+  return `[[${table}]]\nservice = ${JSON.stringify(selfName)}`;
+}
+
+/** For previews, which do not inherit it. @param selfName this deployment's own name. */
+export function attachPreviewsJsonc(selfName: string): string {
+  return `"previews": { ${attachJsonc(selfName)} }`;
 }
 
 /** Writes either. Names the service, as an environment may deploy under another name. */
