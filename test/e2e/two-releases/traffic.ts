@@ -171,7 +171,7 @@ export class Traffic implements AsyncDisposable {
     await this.#post(60);
     await this.#settled();
     const changes: readonly [string, () => Promise<void>][] = [
-      ["rerun", () => this.#during(() => this.#rerun(since))],
+      ["rerun", () => this.#rerun(since)],
       ["upload set aside", () => this.#setAside()],
       ["receiver of alerts", () => this.#during(() => this.#alert())],
       ["filter", () => this.#during(() => this.#refilter())],
@@ -433,13 +433,17 @@ export class Traffic implements AsyncDisposable {
 
   /** What came in this round, once more, with the filter of now. It ends some rounds later. */
   async #rerun(since: string): Promise<void> {
-    const isFree = ({ job }: Known) => this.#reruns.every((rerun) => rerun.of !== job.id);
-    const known = this.#any((each) => each.kind.isBound !== true && each.kind.name !== STEADY && isFree(each));
-    const { job, kind, folder } = known;
     const to = await this.#now();
+    const known = this.#any(({ kind }) => kind.isBound !== true && kind.name !== STEADY);
+    const { job, kind, folder } = known;
+    // A job has two at most.
+    await this.#endReruns(job.id);
     const again = `again${this.#requests}`;
     const destination_conf = this.#destination(kind, again, folder);
-    const { id } = await this.#api.beginRerun(job.id, { since, until: to, destination_conf });
+    let id = "";
+    await this.#during(async () => {
+      id = (await this.#api.beginRerun(job.id, { since, until: to, destination_conf })).id;
+    });
     const kept = this.#round.filter(known.keeps);
     const rerun = { ...known, job: { ...job, id: Number(id.slice(1)) }, places: [again] as [string] };
     this.#oracle.acknowledged(rerun.job.id, kept);
