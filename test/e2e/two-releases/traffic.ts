@@ -26,6 +26,9 @@ const CLEAR_OF_SWITCHES_MS = 400;
 /** Jobs that live at once, beside the one that never changes. */
 const JOBS_MAX = 7;
 
+/** A rerun stays open for a minute after its span; a job has two at most. */
+const RERUN_OPEN_MS = 70_000;
+
 const DAY_MS = 86_400_000;
 const CSV_FIELDS = ["EventTimestampMs", "Outcome", "ScriptName"];
 
@@ -114,6 +117,7 @@ export class Traffic implements AsyncDisposable {
   readonly #off = new Set<string>();
   /** Events of this round, for reruns. */
   #round: Minted[] = [];
+  readonly #begun: { of: number; ms: number }[] = [];
   /** Those that are not over. */
   readonly #reruns: { of: number; id: string; rerun: Known; records: number }[] = [];
   #requests = 0;
@@ -170,7 +174,7 @@ export class Traffic implements AsyncDisposable {
     await this.#create(KINDS[this.#made % KINDS.length] as Kind, this.#chance.pick(FILTERS));
     await this.#post(60);
     await this.#settled();
-    const changes: readonly [string, () => Promise<void>][] = [
+    const changes: readonly [string, () => Promise<void | false>][] = [
       ["rerun", () => this.#rerun(since)],
       ["upload set aside", () => this.#setAside()],
       ["receiver of alerts", () => this.#during(() => this.#alert())],
@@ -184,8 +188,7 @@ export class Traffic implements AsyncDisposable {
     ];
     for (const [place, [name, change]] of changes.entries()) {
       if (!due(place)) continue;
-      await change();
-      this.#count(name);
+      if ((await change()) !== false) this.#count(name);
     }
     await this.#post(60);
     await this.#settled();
@@ -432,12 +435,15 @@ export class Traffic implements AsyncDisposable {
   }
 
   /** What came in this round, once more, with the filter of now. It ends some rounds later. */
-  async #rerun(since: string): Promise<void> {
+  async #rerun(since: string): Promise<void | false> {
     const to = await this.#now();
-    const known = this.#any(({ kind }) => kind.isBound !== true && kind.name !== STEADY);
+    const begun = (id: number) =>
+      this.#begun.filter(({ of, ms }) => of === id && Date.now() - ms < RERUN_OPEN_MS).length;
+    const fits = ({ job: { id }, kind }: Known) => kind.isBound !== true && kind.name !== STEADY && begun(id) < 2;
+    if (!this.#known.some((each) => each.kind.receiver === undefined && fits(each))) return false;
+    const known = this.#any(fits);
     const { job, kind, folder } = known;
-    // A job has two at most.
-    await this.#endReruns(job.id);
+    this.#begun.push({ of: job.id, ms: Date.now() });
     const again = `again${this.#requests}`;
     const destination_conf = this.#destination(kind, again, folder);
     let id = "";
