@@ -174,7 +174,7 @@ export class Traffic implements AsyncDisposable {
     await this.#create(KINDS[this.#made % KINDS.length] as Kind, this.#chance.pick(FILTERS));
     await this.#post(60);
     await this.#settled();
-    const changes: readonly [string, () => Promise<void | false>][] = [
+    const changes: readonly [string, () => Promise<unknown>][] = [
       ["rerun", () => this.#rerun(since)],
       ["upload set aside", () => this.#setAside()],
       ["receiver of alerts", () => this.#during(() => this.#alert())],
@@ -434,8 +434,11 @@ export class Traffic implements AsyncDisposable {
     await this.#auditPlaces({ ...known, places: [copy] });
   }
 
-  /** What came in this round, once more, with the filter of now. It ends some rounds later. */
-  async #rerun(since: string): Promise<void | false> {
+  /**
+   * What came in this round, once more, with the filter of now. It ends some rounds later.
+   * @returns false: no job may have another one.
+   */
+  async #rerun(since: string): Promise<boolean> {
     const to = await this.#now();
     const begun = (id: number) =>
       this.#begun.filter(({ of, ms }) => of === id && Date.now() - ms < RERUN_OPEN_MS).length;
@@ -454,6 +457,7 @@ export class Traffic implements AsyncDisposable {
     const rerun = { ...known, job: { ...job, id: Number(id.slice(1)) }, places: [again] as [string] };
     this.#oracle.acknowledged(rerun.job.id, kept);
     this.#reruns.push({ of: job.id, id, rerun, records: kept.length });
+    return true;
   }
 
   /** Waits for the reruns of a job, or of all, and audits them. */
