@@ -509,7 +509,9 @@ export class Traffic implements AsyncDisposable {
       kind.isBound === true
         ? await this.#shipper.bucket.read(`${places[0]}/`)
         : places.flatMap((place) => this.#store.contents(place));
-    const objects = await Promise.all(stored.map(asMember));
+    // A Buffer's slice() is no copy, and its memory is shared.
+    const copied = stored.map(({ key, bytes }) => ({ key, bytes: new Uint8Array(bytes) }));
+    const objects = await Promise.all(copied.map(asMember));
     const report = this.#oracle.audit(job.id, objects, { path: kind.path(folder), ...kind.expected?.(this.#oracle) });
     assertClean(report);
     for (const place of places) assert.deepEqual(this.#store.overwritten(place), [], place);
