@@ -5,6 +5,7 @@ import { readConfig, readIsLocal, readMacKeys, readSubrequests } from "./config.
 import { watch } from "./operate/alerts/watch.ts";
 import { replays } from "./operate/replay/replays.ts";
 import { followReruns } from "./operate/replay/reruns.ts";
+import { queueWaits } from "./operate/status/queue-waits.ts";
 import { consumeDead, consumeEvents } from "./ship/consumer/consume.ts";
 import type { ConsumerContext } from "./ship/consumer/context.ts";
 import { JobsCache } from "./ship/consumer/jobs-cache.ts";
@@ -99,7 +100,7 @@ export function createWorker(memory: Memory = new Memory(platform), viewers: Vie
               });
             },
           },
-          { what: "watch", run: () => watch(env.WATCH).check() },
+          { what: "watch", run: async () => watch(env.WATCH).check(await queueWaits(env.EVENTS, platform)) },
         ],
         platform,
       });

@@ -501,8 +501,8 @@ export const RECENT_EVENT_MAX_BYTES = 32 * 1024;
 export const RECENT_MAX_BYTES = 256 * 1024;
 
 /**
- * All modules of a function in local development, in bytes. The platform takes 10 MB compressed;
- * one call carries it.
+ * All modules of a function in local development, in bytes. The platform takes 64 MiB; here one
+ * call of a durable object carries them, which is less than 32 MiB.
  */
 export const LOCAL_UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
 
@@ -520,12 +520,17 @@ export const LOCAL_MODULE_NAME_MAX = 1_024;
 export const LOCAL_FLAGS_MAX = 50;
 
 /**
- * One upload of a function script, decompressed, with all parts, in bytes: the platform's limit for
- * paid accounts, which it counts after gzip. At most four times this is in memory while it is read
- * and sent on.
- * https://developers.cloudflare.com/workers/platform/limits/#worker-size
+ * One upload of a function script that is held, decompressed, with all parts, in bytes. At most
+ * four times this is in memory while it is read and sent on.
  */
 export const UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
+
+/**
+ * One that goes on as it comes, in bytes. The platform takes Workers of 64 MiB, and source maps
+ * beside them, and no larger body reaches a Worker in a zone of the Free or Pro plan.
+ * https://developers.cloudflare.com/workers/platform/limits/#request-and-response-limits
+ */
+export const UPLOAD_STREAMED_MAX_BYTES = 100_000_000;
 
 /** How long reading it may take: 175 kB/s… */
 export const UPLOAD_PACE = { silenceMs: SILENCE_MS, ms: 60_000 } as const;

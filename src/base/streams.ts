@@ -49,6 +49,12 @@ export async function* piecesOf(
   }
 }
 
+/** The pieces, behind another one. */
+export async function* behind(first: Uint8Array, pieces: Pieces): Pieces {
+  yield first;
+  yield* pieces;
+}
+
 /** The reverse: each piece is made when it is asked for. It breaks off where they do. */
 export function streamOf(pieces: Pieces): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({

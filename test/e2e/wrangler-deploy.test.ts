@@ -12,6 +12,8 @@ import { SupervisedProcess } from "../../tools/servers/supervised.ts";
 import { StandInPlatform, VERSION } from "../support/platform.ts";
 import { IsolatedShipper } from "./shipper.ts";
 
+const LARGE = 12 * 1024 * 1024;
+
 const PLATFORM_TOKEN = "platform-token-0123456789abcdefghijklmno";
 
 /** @returns the output of the command. */
@@ -31,7 +33,12 @@ it("deploys a new Worker and then its next version, and the shipper is its tail 
   await using shipper = await IsolatedShipper.start({ settings: { UPSTREAM_API: served.base } });
   const folder = mkdtempSync(join(tmpdir(), "logship-deploy-"));
   try {
-    writeFileSync(join(folder, "index.js"), 'export default { fetch: () => new Response("shop") };\n');
+    // More than is held at once: it goes on as it comes.
+    writeFileSync(join(folder, "data.bin"), Buffer.alloc(LARGE, "x"));
+    writeFileSync(
+      join(folder, "index.js"),
+      'import data from "./data.bin";\nexport default { fetch: () => new Response(data) };\n',
+    );
     const project = { name: "shop", main: "index.js", compatibility_date: "2026-09-01", logpush: true };
     writeFileSync(join(folder, "wrangler.json"), JSON.stringify({ ...project, observability: { enabled: true } }));
     const env = { CLOUDFLARE_API_BASE_URL: `${shipper.url}/client/v4`, CLOUDFLARE_API_TOKEN: PLATFORM_TOKEN };
@@ -40,6 +47,7 @@ it("deploys a new Worker and then its next version, and the shipper is its tail 
     const upload = platform.asked.find(({ method }) => method === "PUT");
     expect(upload?.path).toBe("/accounts/local/workers/scripts/shop");
     expect(upload?.body).toContain('"tail_consumers":[{"service":"logship"}]');
+    expect(upload?.body.length).toBeGreaterThan(LARGE);
     const shop = () => shipper.call("GET", "/functions/scripts/shop");
     expect(await shop()).toMatchObject({ logging: "on", attachment: { state: "attached" } });
 

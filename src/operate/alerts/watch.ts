@@ -9,6 +9,7 @@ import { type Finding, keyOf, type Notice } from "../status/finding.ts";
 import { gather, type WatchMemory } from "../status/gather.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "../status/kinds.ts";
 import { noticesOf } from "../status/notices.ts";
+import type { QueueWaits } from "../status/queue-waits.ts";
 import { Rhythm } from "../status/rhythm.ts";
 import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
@@ -114,8 +115,10 @@ export class Watch extends DurableObject<Env> {
   /**
    * From the cron: one check, and the calls that are due. Never throws: a failed check is logged,
    * and the second in a row is a finding.
+   * @param queue null: unknown what waits there, as to handlers of an earlier release.
    */
-  async check(): Promise<void> {
+  async check(queue: QueueWaits | null = null): Promise<void> {
+    if (queue !== null) this.#memory.samples.note(queue);
     await this.#check();
     const sending = this.#sendDue();
     this.ctx.waitUntil(sending);

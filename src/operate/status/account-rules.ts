@@ -156,15 +156,23 @@ function unitFindings({ nowMs }: Facts, { status }: AccountFacts): Rest | Rest[]
 
 function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFacts): Rest[] {
   const findings: Rest[] = [];
-  const { oldestUnfinishedMs, queueBacklog } = status;
+  const { oldestUnfinishedMs, queueBacklog, queueOldestMs = null, queueSeenMs } = status;
   const queueBytes = status.queueBytes ?? 0;
-  if (oldestUnfinishedMs !== null && nowMs - oldestUnfinishedMs > AFTER.queueOld) {
+  const isOld = (ms: number | null): ms is number => ms !== null && nowMs - ms > AFTER.queueOld;
+  if (isOld(oldestUnfinishedMs)) {
     findings.push({
-      ...head("queue_old", "error", oldestUnfinishedMs),
+      ...head("queue_old", "error", Math.min(oldestUnfinishedMs, queueOldestMs ?? oldestUnfinishedMs)),
       summary:
         "Messages keep being redelivered: a shard of the log does not take them, or a newer version of this service wrote them.",
       advice:
         "Look in this service's log: `an append failed` names the shard; after `messages of a newer version went back to the queue`, deploy that version again. Nothing is lost: a message that fails for ten days is set aside.",
+    });
+  } else if (isOld(queueOldestMs) && isOld(queueSeenMs ?? 0)) {
+    findings.push({
+      ...head("queue_old", "error", queueOldestMs, queueBacklog, "messages"),
+      summary: `The queue holds ${counted(queueBacklog ?? 0, "messages")}, and delivers none of them to this service.`,
+      advice:
+        "Run `npx wrangler queues info logship-events`. If delivery is paused, run `npx wrangler queues resume-delivery logship-events`; if this service is not the consumer, deploy it. The queue keeps a message for fourteen days.",
     });
   }
   if (backlogSinceMs !== null && nowMs - backlogSinceMs > AFTER.backlog) {

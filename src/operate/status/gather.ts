@@ -73,6 +73,9 @@ export async function gather(
   try {
     const answers = await askAll(env, sources, ask);
     const before = memory.samples.state();
+    // What the queue said counts for two runs of the cron.
+    if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= 10 * 60_000)
+      answers.account = { ...answers.account, ...before.queue };
     const known = answers.known === NO_ANSWER ? (before.known ?? []) : answers.known;
     const statuses = await askLogs(env, known, ask);
     // No await between reading the memory and writing it: another check may be running.
@@ -189,7 +192,7 @@ async function askFunctions(
   ask: Ask,
 ): Promise<Facts["functions"]> {
   if (account === NO_ANSWER || lately === NO_ANSWER) return NO_ANSWER;
-  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs);
+  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, account.queueOldestMs ?? nowMs);
   const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
   const known = { lately, settings: settings === NO_ANSWER ? [] : settings, usual: rhythm.functions() };
   const names = candidates(known, countedUntilMs);

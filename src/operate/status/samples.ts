@@ -3,6 +3,7 @@ import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
+import type { QueueWaits } from "./queue-waits.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";
 
 /**
@@ -23,6 +24,8 @@ export interface SampleState {
   jobs: { [id: string]: JobPast };
   account: AccountFacts["past"] | null;
   backlogSinceMs: number | null;
+  /** As the cron last asked. */
+  queue?: QueueWaits;
 }
 
 const NOTHING: SampleState = { known: null, jobs: {}, account: null, backlogSinceMs: null };
@@ -44,6 +47,7 @@ export function sampled(before: SampleState, { known, statuses, account }: Check
     jobs[job.id] = status === null ? past : pastOf(past, job, status, nowMs);
   }
   return {
+    ...before,
     known: known ?? before.known,
     jobs,
     account: account === undefined ? before.account : accountPast(before.account, account, nowMs),
@@ -94,6 +98,10 @@ export class Samples extends Tables {
   keep(state: SampleState): void {
     const text = JSON.stringify(state);
     if (text !== this.#text()) this.sql.replace("sample", { id: 1, state: text });
+  }
+
+  note(queue: QueueWaits): void {
+    this.keep({ ...this.state(), queue });
   }
 
   #text(): string | null {

@@ -28,7 +28,10 @@ export interface AccountStatus {
   queueBacklog: number | null;
   /** Size of the backlog, in bytes. */
   queueBytes: number | null;
+  /** When a batch last came. */
   queueSeenMs: number | null;
+  /** When the oldest message that waits was sent, in ms; absent: the queue was not asked. */
+  queueOldestMs?: number | null;
   /**
    * Messages that are set aside, and their events; when the oldest of them was set aside, in ms;
    * and whether one has an unknown time of intake, so that nothing is claimed complete any more.

@@ -1,3 +1,5 @@
+import type { Pieces } from "../../base/streams.ts";
+
 /** An uploaded function script, read from its multipart form. */
 export interface Upload {
   /** `metadata` as sent, with what only the platform reads. */
@@ -6,7 +8,16 @@ export interface Upload {
   mainModule: string;
   /** `logship` or `logpush`; false without either. */
   ships: boolean;
+  /** None, if they are in {@link rest}. */
   modules: readonly Module[];
+  rest?: FormRest;
+}
+
+/** What follows the metadata in a form that is too large to be held, from a line end on. */
+export interface FormRest {
+  boundary: string;
+  bytes: number;
+  pieces: Pieces;
 }
 
 /** One file part: a module, named by its filename. */

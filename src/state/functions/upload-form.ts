@@ -1,11 +1,7 @@
 import { concat, encodeUtf8 } from "../../base/bytes.ts";
-import type { Module } from "./module.ts";
-
-/** A multipart form, ready to send. */
-export interface FormBody {
-  contentType: string;
-  bytes: Uint8Array<ArrayBuffer>;
-}
+import { behind, streamOf } from "../../base/streams.ts";
+import type { Upload } from "./module.ts";
+import type { SentBody } from "./upstream.ts";
 
 /**
  * The form of an upload: `metadata`, then each module. A module's name is both the part's name and
@@ -14,12 +10,21 @@ export interface FormBody {
  *   empty.
  * @param boundary not contained in them: 128 random bits.
  */
-export function uploadForm(metadata: object, modules: readonly Module[], boundary: string): FormBody {
-  const parts = [
-    encodeUtf8(
-      `--${boundary}\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(metadata)}\r\n`,
-    ),
-  ];
+export function uploadForm(
+  metadata: object,
+  { modules, rest }: Pick<Upload, "modules" | "rest">,
+  newBoundary: string,
+): SentBody {
+  const boundary = rest?.boundary ?? newBoundary;
+  const first = encodeUtf8(
+    `--${boundary}\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(metadata)}`,
+  );
+  const contentType = `multipart/form-data; boundary=${rest === undefined ? boundary : `"${boundary}"`}`;
+  if (rest !== undefined) {
+    const size = new FixedLengthStream(first.length + rest.bytes);
+    return { contentType, bytes: streamOf(behind(first, rest.pieces)).pipeThrough(size) };
+  }
+  const parts = [first, encodeUtf8("\r\n")];
   for (const { name, type, bytes } of modules) {
     const disposition = `Content-Disposition: form-data; name="${name}"; filename="${name}"`;
     parts.push(
@@ -29,5 +34,5 @@ export function uploadForm(metadata: object, modules: readonly Module[], boundar
     );
   }
   parts.push(encodeUtf8(`--${boundary}--\r\n`));
-  return { contentType: `multipart/form-data; boundary=${boundary}`, bytes: concat(parts) };
+  return { contentType, bytes: concat(parts) };
 }

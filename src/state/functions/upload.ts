@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import * as z from "zod";
-import { parsedJson } from "../../base/bytes.ts";
+import { concat, encodeUtf8, parsedJson } from "../../base/bytes.ts";
 import { missing } from "../../base/errors.ts";
 import {
   ERRORS_MAX_ENTRIES,
@@ -10,7 +10,10 @@ import {
   UPLOAD_METADATA_MAX_DEPTH,
   UPLOAD_PACE,
   UPLOAD_PARTS_MAX,
+  UPLOAD_STREAMED_MAX_BYTES,
 } from "../../base/limits.ts";
+import { within } from "../../base/platform.ts";
+import { behind, type Pieces, piecesOf } from "../../base/streams.ts";
 import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import { isDeeperThan } from "../../formats/record/record.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../../ship/intake/body.ts";
@@ -49,10 +52,18 @@ export const UploadMetadata = z
  * filename of files, in their order. Of a field it keeps only the text, with U+FFFD for what is not
  * UTF-8. It does not decode `filename*`, `%22` or `Content-Transfer-Encoding`, as RFC 7578 asks,
  * and refuses a form without an end.
+ * @param streamedBytes length of a body that goes on as it comes: its metadata is read, and not the
+ *   rest.
  */
-export async function readUpload(request: Request): Promise<UploadRead> {
+export async function readUpload(request: Request, streamedBytes?: number): Promise<UploadRead> {
   const boundary = boundaryOf(request.headers.get("content-type"));
   if (!boundary.ok) return refused(boundary.message, boundary.status);
+  if (streamedBytes !== undefined && request.body !== null) {
+    const pieces = piecesOf(request.body, (read, late) => within(UPLOAD_PACE.silenceMs, read(), late), true);
+    const read = await readFirst(pieces, streamedBytes, boundary.value);
+    if (!read.ok) await pieces.return();
+    return read;
+  }
   const body: Body = await readBody(request, UPLOAD_MAX_BYTES, UPLOAD_PACE);
   if (!body.ok) return refused(body.fault.message, body.fault.status);
   if (body.bytes.length === 0) return refused("there is no multipart form: the body is empty");
@@ -63,6 +74,27 @@ export async function readUpload(request: Request): Promise<UploadRead> {
       `the multipart form cannot be read: each part needs Content-Disposition: form-data with a quoted name, and the last is followed by --${MARK}--`,
     );
   return uploadOf([...form]);
+}
+
+/** The platform checks the other parts. */
+async function readFirst(pieces: Pieces, bytes: number, boundary: string): Promise<UploadRead> {
+  if (bytes > UPLOAD_STREAMED_MAX_BYTES)
+    return refused(`the body is larger than ${UPLOAD_STREAMED_MAX_BYTES} bytes`, 413);
+  let head = new Uint8Array();
+  let end = -1;
+  while (end === -1 && head.length <= 2 * UPLOAD_METADATA_MAX_BYTES) {
+    const { value } = await pieces.next().catch(() => ({ value: undefined }));
+    if (value === undefined) return refused("the body broke off, or nothing of it came; repeat the request", 408);
+    head = concat([head, value as Uint8Array<ArrayBuffer>]);
+    end = Buffer.from(head.buffer).indexOf(`\r\n--${boundary}`);
+  }
+  const first = concat([head.slice(0, Math.max(end, 0)), encodeUtf8(`\r\n--${boundary}--\r\n`)]);
+  const sent = (await parse(first, boundary))?.get("metadata");
+  if (sent == null) return refused(`a form of more than ${UPLOAD_MAX_BYTES} bytes must begin with the part "metadata"`);
+  const read = await readMetadata(sent);
+  if (!read.ok) return { ok: false, fault: { status: 400, messages: read.messages } };
+  const rest = { boundary, bytes: bytes - end, pieces: behind(head.slice(end), pieces) };
+  return { ok: true, upload: { ...uploadFrom(read), modules: [], rest } };
 }
 
 /** Stands for the boundary in messages: text from the caller is not repeated. */
@@ -145,24 +177,19 @@ async function uploadOf(parts: readonly Part[]): Promise<UploadRead> {
   else if (files.length === 0) faults.push("there is no file part: each module is one, named by its filename");
   if (faults.length > 0 || !read.ok)
     return { ok: false, fault: { status: 400, messages: faults.slice(0, ERRORS_MAX_ENTRIES) } };
-  const { metadata } = read;
   const modules: Module[] = [];
   for (const [i, [, file]] of files.entries())
     modules.push({ name: named[i] ?? "", type: mediaTypeOf(file), bytes: new Uint8Array(await file.arrayBuffer()) });
-  return {
-    ok: true,
-    upload: {
-      metadata: read.raw,
-      mainModule: metadata.main_module,
-      ships: metadata.logship ?? metadata.logpush ?? false,
-      modules,
-    },
-  };
+  return { ok: true, upload: { ...uploadFrom(read), modules } };
 }
 
 type MetadataRead =
   | { ok: true; raw: { readonly [key: string]: unknown }; metadata: z.infer<typeof UploadMetadata> }
   | { ok: false; messages: readonly string[] };
+
+function uploadFrom({ raw, metadata }: MetadataRead & { ok: true }): Omit<Upload, "modules"> {
+  return { metadata: raw, mainModule: metadata.main_module, ships: metadata.logship ?? metadata.logpush ?? false };
+}
 
 const MISSING: MetadataRead = { ok: false, messages: ['there is no part named "metadata"'] };
 

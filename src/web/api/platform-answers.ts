@@ -49,9 +49,9 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const RETRY_AFTER = /^(?:[1-9]\d{0,5}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
 /** What is not the API's JSON is a file, with headers that keep a browser from running it. */
-export function asFile(
+function asFile(
   { status, contentType }: Pick<Said, "status" | "contentType">,
-  body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>,
+  body: ReadableStream<Uint8Array>,
 ): Response {
   return new Response(body, {
     status,
@@ -65,11 +65,6 @@ export function asFile(
 }
 
 const SCRIPT_TYPE = /^(?:(?:application|text)\/javascript(?:\+module)?|multipart\/form-data)\s*(?:;[^,]*)?$/i;
-
-/** Whether an answer is the script itself. */
-export function isScript({ status, json, contentType }: Said): boolean {
-  return isOk(status) && json === undefined && SCRIPT_TYPE.test(contentType);
-}
 
 export function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
   const after =

@@ -7,7 +7,7 @@
 
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { CODE, oneError } from "../../base/errors.ts";
-import { UPLOAD_MAX_BYTES, UPLOAD_PACE, UPSTREAM_MS } from "../../base/limits.ts";
+import { UPLOAD_PACE, UPLOAD_STREAMED_MAX_BYTES, UPSTREAM_MS } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config, Upstream } from "../../config.ts";
 import { readingsOf } from "../../formats/secrets/credentials.ts";
@@ -66,8 +66,8 @@ function bodyOf(c: AppContext): SentBody | null {
   if ((headers.get("content-encoding") ?? "identity") !== "identity")
     throw oneError(415, CODE.mediaType, "Content-Encoding must be absent");
   if (!/^\d{1,15}$/.test(length)) throw oneError(400, CODE.invalid, "Content-Length is missing");
-  if (Number(length) > UPLOAD_MAX_BYTES)
-    throw oneError(413, CODE.tooLarge, `the body is larger than ${UPLOAD_MAX_BYTES} bytes`);
+  if (Number(length) > UPLOAD_STREAMED_MAX_BYTES)
+    throw oneError(413, CODE.tooLarge, `the body is larger than ${UPLOAD_STREAMED_MAX_BYTES} bytes`);
   return { contentType, bytes: body };
 }
 

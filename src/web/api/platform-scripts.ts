@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { ApiError, CODE, oneError, unavailable } from "../../base/errors.ts";
-import { FOREIGN_ADDRESS_MAX, UPSTREAM_MS } from "../../base/limits.ts";
+import { FOREIGN_ADDRESS_MAX, UPLOAD_PACE, UPSTREAM_MS } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, type Platform } from "../../base/platform.ts";
 import type { Config, Upstream } from "../../config.ts";
@@ -13,6 +13,7 @@ import { LogShards } from "../../ship/log/log-shards.ts";
 import type { FunctionPatch, Logging } from "../../state/control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../../state/control/plane.ts";
 import { Consumers, SettingsAnswer, type Sighting, sightingIn } from "../../state/functions/attachments.ts";
+import type { Upload } from "../../state/functions/module.ts";
 import {
   attached,
   type Consumer,
@@ -35,7 +36,7 @@ import { foreignBearer } from "./auth.ts";
 import { bodyOf, noteBody } from "./body.ts";
 import { success } from "./envelope.ts";
 import { requireInForce, scriptName } from "./functions.ts";
-import { asFile, isScript, nothingSaid, type Opened, passedOn, type Said } from "./platform-answers.ts";
+import { nothingSaid, type Opened, passedOn, type Said, streamedOn } from "./platform-answers.ts";
 import type { AppContext, Handler } from "./route.ts";
 import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
@@ -68,7 +69,7 @@ const PlatformSettings = z
 export const platformHandlers: { readonly [route: string]: Handler } = {
   "GET ": async (c, config, platform) => passedOn(await link(c, config, platform).ask("GET", [])),
   "GET /:script_name": readScript,
-  "PUT /:script_name": inSlot(uploadScript),
+  "PUT /:script_name": inSlot(uploadScript, true),
   "DELETE /:script_name": deleteScript,
   "GET /:script_name/script-settings": readSettings,
   "PATCH /:script_name/script-settings": patchSettings,
@@ -144,8 +145,7 @@ function isForKnown({ status }: Said | Opened, place: Place): boolean {
 }
 
 async function readScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const said = await link(c, config, platform).ask("GET", [scriptName(c)]);
-  return isScript(said) ? asFile(said, said.bytes) : passedOn(said);
+  return streamedOn(await link(c, config, platform).open("GET", [scriptName(c)]), "GET");
 }
 
 /**
@@ -169,11 +169,11 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform, r
   const name = scriptName(c);
   const refusal = await refusalOf(name, ask);
   if (refusal !== null) return refusal;
-  const { metadata, ships, modules } = await read();
+  const { metadata, ships, ...parts } = await read();
   if (ships && name === upstream.selfName) throw selfShipping();
   const boundary = `logship-${crypto.randomUUID()}`;
-  const body = uploadForm(platformMetadata(metadata, ships, upstream.selfName), modules, boundary);
-  const said = await ask("PUT", [name], { body });
+  const body = uploadForm(platformMetadata(metadata, ships, upstream.selfName), parts, boundary);
+  const said = await ask("PUT", [name], { body, ms: askMs(parts) });
   if (isDone(said)) {
     const [logging, attachment] = ships ? (["on", "made"] as const) : (["off", "given up"] as const);
     await follow(c, "taken the upload", () => setOurs(c, name, { logging }, attachment));
@@ -190,10 +190,15 @@ export const uploadVersion: Handler = inSlot(async (c, config, platform, read) =
   const name = scriptName(c);
   const refusal = await refusalOf(name, ask);
   if (refusal !== null) return refusal;
-  const { metadata, modules } = await read();
-  const body = uploadForm(withoutLogship(metadata), modules, `logship-${crypto.randomUUID()}`);
-  return passedOn(await ask("POST", [name, "versions"], { body }), "POST");
-});
+  const { metadata, ...parts } = await read();
+  const body = uploadForm(withoutLogship(metadata), parts, `logship-${crypto.randomUUID()}`);
+  return passedOn(await ask("POST", [name, "versions"], { body, ms: askMs(parts) }), "POST");
+}, true);
+
+/** What is not held comes while it is sent. */
+function askMs({ rest }: Pick<Upload, "rest">): number {
+  return rest === undefined ? UPSTREAM_MS : UPLOAD_PACE.ms + UPSTREAM_MS;
+}
 
 function selfShipping(): ApiError {
   return oneError(400, CODE.invalid, "logship: the shipper's own events are never shipped");

@@ -38,12 +38,17 @@ export type ReadUpload = () => Promise<Upload>;
 
 type UploadHandler = (...args: [...Parameters<Handler>, read: ReadUpload]) => Promise<Response>;
 
-/** Uploads that are large, or may be, take a slot and wait for memory before they are read. */
-export function inSlot(handle: UploadHandler): Handler {
+/**
+ * Uploads that are large, or may be, take a slot and wait for memory before they are read.
+ * @param streams larger ones go on as they come, and are not held.
+ */
+export function inSlot(handle: UploadHandler, streams = false): Handler {
   return async (c, config, platform) => {
     let end = (): void => {};
     const read = async (): Promise<Upload> => {
-      if (isSmall(c.req.raw.headers)) return requireUpload(c);
+      const length = lengthOf(c.req.raw.headers);
+      if (length <= UPLOAD_SMALL_MAX_BYTES) return requireUpload(c);
+      if (streams && length > UPLOAD_MAX_BYTES) return requireUpload(c, length);
       const free = slots.take(platform.now());
       if (free === null)
         throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
@@ -70,11 +75,11 @@ export function inSlot(handle: UploadHandler): Handler {
   };
 }
 
-/** Only an uncompressed body of a known length is known to be small. */
-function isSmall(headers: Headers): boolean {
+/** NaN: unknown before it is read, as of a compressed body. */
+function lengthOf(headers: Headers): number {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   const length = headers.get("content-length") ?? "";
-  return encoding === "identity" && /^\d{1,9}$/.test(length) && Number(length) <= UPLOAD_SMALL_MAX_BYTES;
+  return encoding === "identity" && /^\d{1,15}$/.test(length) ? Number(length) : Number.NaN;
 }
 
 /**
@@ -82,8 +87,8 @@ function isSmall(headers: Headers): boolean {
  * secrets.
  * @throws ApiError 400, 413, 415 with everything that is wrong with it.
  */
-async function requireUpload(c: AppContext): Promise<Upload> {
-  const read = await readUpload(c.req.raw);
+async function requireUpload(c: AppContext, streamedBytes?: number): Promise<Upload> {
+  const read = await readUpload(c.req.raw, streamedBytes);
   if (!read.ok) {
     const { status, messages } = read.fault;
     const entries = messages.map((message) => ({ code: BODY_CODE[status], message }));

@@ -99,6 +99,8 @@ const stored = (storedBytes: number): Facts => ofStatus({ storedBytes });
 const shardRestored = (ms: number): Facts => ofStatus({ restored: { who: "shard", job: 3, atMs: ago(ms) } });
 const inSeconds = (...of: AccountFacts["status"]["inSeconds"]): Facts => ofStatus({ inSeconds: of });
 const unfinished = (ms: number): Facts => ofStatus({ oldestUnfinishedMs: ago(ms) });
+const waiting = (ms: number, batchMs: number): Facts =>
+  ofStatus({ queueOldestMs: ago(ms), queueBacklog: 7, queueSeenMs: ago(batchMs) });
 const backlog = (ms: number): Facts => ofAccount({ backlogSinceMs: ago(ms), status: status({ queueBacklog: 1_234 }) });
 const expiring = (ms: number): Facts => ofJob({ destination: { kind: "ok", expiresMs: NOON + ms } });
 const failingFor = (ms: number): Facts => ofLog({ ...FAILS, failingSinceMs: ago(ms) });
@@ -292,6 +294,28 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     unfinished(15 * MINUTE),
     unfinished(15 * MINUTE + 1),
     { severity: "error", sinceMs: ago(15 * MINUTE + 1), affected: null },
+  ],
+  [
+    "queue_old",
+    waiting(15 * MINUTE, 15 * MINUTE + 1),
+    waiting(15 * MINUTE + 1, 15 * MINUTE + 1),
+    {
+      ...{ severity: "error", sinceMs: ago(15 * MINUTE + 1), affected: messages(7) },
+      summary: "The queue holds 7 messages, and delivers none of them to this service.",
+      advice: expect.stringContaining("wrangler queues resume-delivery"),
+    },
+  ],
+  [
+    "queue_old",
+    waiting(15 * MINUTE + 1, 15 * MINUTE),
+    ofStatus({ queueOldestMs: ago(16 * MINUTE), queueBacklog: 7, queueSeenMs: null }),
+    { sinceMs: ago(16 * MINUTE) },
+  ],
+  [
+    "queue_old",
+    ofStatus({ oldestUnfinishedMs: ago(15 * MINUTE), queueOldestMs: null }),
+    ofStatus({ oldestUnfinishedMs: ago(16 * MINUTE), queueOldestMs: ago(20 * MINUTE) }),
+    { sinceMs: ago(20 * MINUTE), summary: expect.stringMatching(/^Messages keep being redelivered/) },
   ],
   ["queue_backlog", backlog(15 * MINUTE), backlog(15 * MINUTE + 1), { severity: "warning", affected: messages(1_234) }],
   [

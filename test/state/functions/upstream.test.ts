@@ -50,7 +50,7 @@ it("a form that goes on is read as the upload it was", async () => {
     fc.asyncProperty(modules, fc.jsonValue({ maxDepth: 5 }), async (sent, more) => {
       const mainModule = sent[0]?.name ?? "";
       const metadata = JSON.parse(JSON.stringify({ main_module: mainModule, more })) as Record<string, unknown>;
-      const { contentType, bytes } = uploadForm(metadata, sent, `logship-${crypto.randomUUID()}`);
+      const { contentType, bytes } = uploadForm(metadata, { modules: sent }, `logship-${crypto.randomUUID()}`);
       const request = new Request("http://logship.test/", {
         method: "PUT",
         headers: { "content-type": contentType },

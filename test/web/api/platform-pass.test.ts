@@ -1,7 +1,7 @@
 /** What a deployment asks the platform beside its upload: passed on as it is. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { UPLOAD_MAX_BYTES, UPSTREAM_ANSWER_MAX_BYTES } from "../../../src/base/limits.ts";
+import { UPLOAD_STREAMED_MAX_BYTES, UPSTREAM_ANSWER_MAX_BYTES } from "../../../src/base/limits.ts";
 import { createApp } from "../../../src/web/app.ts";
 import { FORM_TYPE, field, form, module } from "../../state/functions/forms.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
@@ -178,7 +178,7 @@ describe("a request that has no route here, with the platform's own bearer", () 
       askAs(world, "POST", "/workers/scripts/shop/secrets", "{}", { headers });
     expect((await ask({ "content-length": "2", "content-encoding": "gzip" })).status).toBe(415);
     expect((await ask({ "content-length": "x" })).status).toBe(400);
-    expect((await ask({ "content-length": `${UPLOAD_MAX_BYTES + 1}` })).status).toBe(413);
+    expect((await ask({ "content-length": `${UPLOAD_STREAMED_MAX_BYTES + 1}` })).status).toBe(413);
     expect(world.asked).toEqual([]);
   });
 });

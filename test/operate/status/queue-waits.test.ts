@@ -1,0 +1,91 @@
+/** What waits in the queue while no batch comes: asked once a run of the cron, and told. */
+import { createScheduledController } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { watch } from "../../../src/operate/alerts/watch.ts";
+import { queueWaits } from "../../../src/operate/status/queue-waits.ts";
+import { createWorker } from "../../../src/worker.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { lookAnew } from "../alerts/fresh.ts";
+import { kindsOf, freshStatus as status } from "./support.ts";
+
+lookAnew();
+
+const MINUTE_MS = 60_000;
+const now = { now: () => NOON };
+
+/** What the binding says. */
+function saying(backlogCount: number, oldestMs?: number): Pick<Queue, "metrics"> {
+  const metrics = { backlogCount, backlogBytes: 100 * backlogCount };
+  const oldest = oldestMs === undefined ? {} : { oldestMessageTimestamp: new Date(oldestMs) };
+  return { metrics: async () => ({ ...metrics, ...oldest }) };
+}
+
+describe("asking the queue", () => {
+  it.each([
+    ["what waits, and since when", saying(3, NOON - 5), { queueBacklog: 3, queueBytes: 300, queueOldestMs: NOON - 5 }],
+    ["what waits, without a time", saying(3), { queueBacklog: 3, queueBytes: 300, queueOldestMs: null }],
+    ["1970 where nothing waits", saying(0, 0), { queueBacklog: 0, queueBytes: 0, queueOldestMs: null }],
+  ])("learns %s", async (_, queue, told) => {
+    expect(await queueWaits(queue, now)).toEqual({ ...told, askedMs: NOON });
+  });
+
+  it("learns nothing of a binding that cannot say it, of one that throws, and of one that refuses", async () => {
+    const throwing = {
+      metrics: () => {
+        throw new Error("no such method");
+      },
+    };
+    const refusing = { metrics: () => Promise.reject(new Error("internal error")) };
+    for (const queue of [{}, throwing, refusing]) expect(await queueWaits(queue, now)).toBeNull();
+  });
+});
+
+describe("a run of the cron", () => {
+  const run = (queue: object) =>
+    createWorker().scheduled(createScheduledController(), { ...env, EVENTS: { ...queue } } as never);
+
+  it("asks once, and says that no batch arrives, with the age of the oldest message", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    await deliver(pack(new Oracle().mint(1, { at: NOON }), NOON));
+    clock.advance(20 * MINUTE_MS);
+    const queue = saying(41, NOON + 1);
+    const metrics = vi.spyOn(queue, "metrics");
+    await run(queue);
+    expect(metrics).toHaveBeenCalledTimes(1);
+    expect((await status()).findings).toMatchObject([
+      {
+        ...{ kind: "queue_old", severity: "error", since: new Date(NOON + 1).toISOString() },
+        ...{ affected: { count: 41, what: "messages" } },
+        summary: "The queue holds 41 messages, and delivers none of them to this service.",
+      },
+    ]);
+    expect(metrics).toHaveBeenCalledTimes(1);
+    // No later run has an answer: for two of them the last one counts.
+    clock.advance(10 * MINUTE_MS);
+    expect(await kindsOf(status())).toContain("queue_old");
+    clock.advance(1);
+    expect(await kindsOf(status())).not.toContain("queue_old");
+    await run(queue);
+    expect(await kindsOf(status())).toContain("queue_old");
+    await run(saying(0));
+    expect(await kindsOf(status())).not.toContain("queue_old");
+  });
+
+  it("checks all the same where the binding is older, or fails", async () => {
+    setClock(NOON);
+    for (const queue of [{}, { metrics: () => Promise.reject(new Error("internal error")) }]) {
+      await run(queue);
+      expect(await kindsOf(status())).toEqual([]);
+    }
+  });
+
+  it("of an earlier release tells nothing of the queue", async () => {
+    setClock(NOON);
+    await (watch(env.WATCH) as { check(): Promise<void> }).check();
+    expect(await kindsOf(status())).toEqual([]);
+  });
+});
