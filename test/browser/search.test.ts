@@ -53,7 +53,7 @@ function order(i: number, at: number): object[] {
 }
 
 const FAILING =
-  /^"checkout", as sent by "http:Admin token": 25 % of requests fail since \d\d:\d\d UTC; 20 of 80 invocations/;
+  /^"checkout", as sent by "http:Admin token", is failing: 20 of 80 requests \(25 %\) in .*, since \d\d:\d\d UTC/;
 
 /** That a failed request is open, and its exception and its stack are on the screen. */
 async function showsTheStack(page: Page): Promise<void> {
@@ -109,7 +109,7 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
       expect(keys, `keys without a link ${name}`).toBeLessThan(40);
     }
   };
-  await follow("25 % of requests fail");
+  await follow("is failing: 20 of 80 requests");
   await page.waitForURL("**/functions/checkout");
   await page.locator("#forget").waitFor();
   await follow("Open an example of error 1");

@@ -46,6 +46,7 @@ const failingShop = {
     events: 492,
     failed: 123,
     overMs: 13 * MINUTE,
+    latest: { events: 203, failed: 61, overMs: 3 * MINUTE },
     sinceMs: ago(58 * MINUTE),
     isNew: false,
     isLonger: false,
@@ -213,13 +214,15 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     facts({ failing: [failingShop] }),
     {
       ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
-      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
+      summary: `"shop" is failing: 123 of 492 requests (25 %) in the last 13 min, 61 of 203 (30 %) in the last 3, since 11:02 UTC.`,
     },
   ],
   [
     "function_failing",
     facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
-    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
+    {
+      summary: `"shop" is failing: 2 of 492 requests (0.4 %) in the last 13 min, 61 of 203 (30 %) in the last 3, for at least an hour.`,
+    },
   ],
 ];
 
