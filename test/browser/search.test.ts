@@ -82,7 +82,7 @@ it("leads from the overview's sentence to the stack of a failed request in two c
   await page.getByRole("button", { name: "Close" }).click();
   expect(await page.locator("details.hit[open]").count()).toBe(0);
   await page.locator("details.hit > summary").press("Enter");
-  await page.getByRole("link", { name: "Same request in other functions" }).click();
+  await page.getByRole("link", { name: "Same request in other Workers" }).click();
   await page.locator("[data-end]").waitFor();
   expect(await page.locator("details.hit summary strong").allInnerTexts()).toEqual(["checkout", "payments"]);
   expect(said).toEqual([]);

@@ -29,7 +29,7 @@ export function headline(alert: CallBody): string {
 
 /** What stands below the headline. */
 export function lines({ type, data }: CallBody): string[] {
-  if (type === "webhook.test") return ["An alert from logship would look like this."];
+  if (type === "webhook.test") return ["Alerts from logship look like this."];
   const about = `About: ${subjectWords(data)}. Since ${data.since?.slice(0, 19).replace("T", " ")} UTC.`;
   if (type === "incident.over") return [about];
   return [about, ...affectedLine(data), ...(data.advice === undefined ? [] : [data.advice])];
@@ -43,7 +43,7 @@ export function subjectWords({ subject, job_name, receiver }: CallBody["data"], 
     case "job":
       return job_name === undefined ? `job ${subject.id}` : `job ${subject.id}, ${name(job_name)}`;
     case "function":
-      return `function ${name(subject.name)}`;
+      return `Worker ${name(subject.name)}`;
     case "account":
     case undefined:
       return "the account";

@@ -81,7 +81,7 @@ function nameOf(id: AsideId): string {
 }
 
 function notFound(): ApiError {
-  return oneError(404, CODE.noRoute, "nothing is set aside under this id, or no longer");
+  return oneError(404, CODE.noRoute, "nothing is on hold under this id, or no longer");
 }
 
 function storesOf({ env }: AppContext): AsideStores {

@@ -31,7 +31,7 @@ export const NAVIGATION = [
       entry("live", "Live", "logs:read", "M1 8h3l2-5 4 10 2-5h3"),
       entry(
         "functions",
-        "Functions",
+        "Workers",
         "functions:read",
         "M6 2c-2 0-2 1-2 3s0 3-2 3c2 0 2 1 2 3s0 3 2 3M10 2c2 0 2 1 2 3s0 3 2 3c-2 0-2 1-2 3s0 3-2 3",
       ),

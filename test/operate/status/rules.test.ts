@@ -73,11 +73,11 @@ const kept = (refused: number, sinceMs: number) => ({ version: 1, kept: 0, given
 const past = (fields: Partial<JobFacts["past"]>): JobFacts["past"] => ({ ...job().past, ...fields });
 const others = (lastReceivedMs: number): JobFacts => job({ id: 2, status: log({ lastReceivedMs }) });
 
-const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; it is being tried again", lastErrorMs: ago(1) };
+const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; logship is retrying", lastErrorMs: ago(1) };
 const PARKED = {
   ...pending(5),
   parked: true,
-  errorMessage: "parked: HTTP 403 AccessDenied; nothing is lost, …",
+  errorMessage: "delivery paused: HTTP 403 AccessDenied; records are kept, …",
   failingSinceMs: ago(9),
 };
 
@@ -131,8 +131,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     facts({ functions: "silent" }),
     {
       severity: "warning",
-      summary:
-        "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
+      summary: "The account's ledger (counts of Workers) does not answer. Unknown: whether any Worker has gone quiet.",
     },
   ],
   ["replays_silent", facts({ replays: "silent" }), { severity: "warning" }],
@@ -142,7 +141,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     stored(8 * GB),
     {
       severity: "error",
-      summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
+      summary: "A shard of the log holds 8.0 of 8 GB, and accepts no more: messages wait in the queue.",
     },
   ],
   [
@@ -155,7 +154,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     ofStatus({ restored: { who: "reader", job: 3, atMs: ago(1) } }),
     {
       summary:
-        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
+        "A reader of job 3 was restored to an earlier time. Records that it read since then are lost, or arrive a second time.",
     },
   ],
   [
@@ -737,20 +736,24 @@ describe("what is not told", () => {
 
 describe("words", () => {
   it.each([
-    ["upload failed: HTTP 503 SlowDown; it is being tried again", "the destination answers HTTP 503 SlowDown"],
-    ["parked: HTTP 301; nothing is lost", "the destination answers HTTP 301"],
-    ["upload failed: timeout; it is being tried again", "the destination does not answer in time"],
-    ["upload failed: connection failed; it is being tried again", "the connection to the destination fails"],
+    ["upload failed: HTTP 503 SlowDown; logship is retrying", "the destination answers HTTP 503 SlowDown"],
+    ["delivery paused: HTTP 301; records are kept", "the destination answers HTTP 301"],
+    ["upload failed: timeout; logship is retrying", "the destination does not answer in time"],
+    ["upload failed: connection failed; logship is retrying", "the connection to the destination fails"],
     ["upload failed: HTTP 200, but the object is not there; it is …", "the destination does not keep what it accepts"],
     ["upload failed: the store keeps 3 of 9 bytes; it is …", "the destination does not keep what it accepts"],
-    ["parked: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
+    ["delivery paused: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
     ["the store says of every key that another object stands there", "another object already exists at every key"],
     ["anything that a record says", "see the error_message of the job"],
     [null, "see the error_message of the job"],
   ])("%s", (message, cause) => expect(causeIn(message)).toBe(cause));
 
   it("advise what to change, and say that nothing is lost", () => {
-    for (const message of ["parked: HTTP 403 QuotaExceeded; nothing is lost", "parked: anything", null]) {
+    for (const message of [
+      "delivery paused: HTTP 403 QuotaExceeded; records are kept",
+      "delivery paused: anything",
+      null,
+    ]) {
       const advice = parkedAdvice(message);
       expect(advice).toContain(remedyFor(message) ?? "Read the job's error_message");
       expect(advice).toMatch(/change the job's destination\. Nothing is lost/);

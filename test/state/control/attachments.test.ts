@@ -92,7 +92,7 @@ describe("a deployment that leaves us out", () => {
       state: "undone",
       sinceMs: at,
       checkedMs: at,
-      why: `the platform does not list this service among its tail consumers any more, as it did at ${new Date(at - 5 * MINUTE).toISOString()}`,
+      why: `Cloudflare no longer lists this service among its tail consumers, as it did at ${new Date(at - 5 * MINUTE).toISOString()}`,
     });
     await cron();
     expect((await facts())[1]).toMatchObject({ state: "undone", sinceMs: at, checkedMs: at + 5 * MINUTE });

@@ -61,9 +61,9 @@ describe("what an answer says of an attachment", () => {
   });
 
   const refused = (status: number): string =>
-    `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`;
-  const tellsNot = (status: number): string => `the platform's API answered with HTTP ${status}`;
-  const NONE = "the platform's API answered with malformed settings";
+    `Cloudflare's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`;
+  const tellsNot = (status: number): string => `Cloudflare's API answered with HTTP ${status}`;
+  const NONE = "Cloudflare's API answered with malformed settings";
   it.each<[what: string, answer: PlatformAnswer, why: string]>([
     ["an unknown token", failed(401, 10_000), refused(401)],
     ["a token without the permission", failed(403, 9_109), refused(403)],
@@ -170,7 +170,7 @@ describe("what follows from a sighting", () => {
   it("is said in words, with times, and never with a name", () => {
     const words = [attached, undone, gone, unknown, { ...undone, fault: "f" }].map((each) => factOf("shop", each));
     expect(words.map(({ why }) => why)).toEqual([
-      "the platform lists this service among its tail consumers",
+      "Cloudflare lists this service among its tail consumers",
       "the platform does not list this service among its tail consumers any more, as it did at 2026-11-20T12:00:00.000Z",
       "the platform has no such script any more; it was attached at 2026-11-20T12:00:00.000Z",
       "it was attached at 2026-11-20T12:00:00.000Z, and it could not be looked at again after 2026-11-20T12:00:00.000Z: x",
@@ -285,7 +285,7 @@ describe("a look at the platform", () => {
         {
           message: "attachments could not be looked at",
           functions: 50,
-          why: `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
+          why: `Cloudflare's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
         },
       ],
     ]);

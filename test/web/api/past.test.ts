@@ -214,7 +214,7 @@ describe("a rerun", () => {
     await shipped(clock, id);
     const failing = async () => (await call<Replay>("GET", `/logship/jobs/${id}/replay/${name}`)).body.result;
     expect(await failing()).toMatchObject({ state: "waiting", left: { records: 10 } });
-    const words = /^parked: HTTP 403.*; a rerun does not follow its job: cancel it, and begin another$/;
+    const words = /^delivery paused: HTTP 403.*; a rerun does not follow its job: cancel it, and begin another$/;
     expect((await failing()).error_message).toMatch(words);
     await call("PUT", `/logship/jobs/${id}`, { destination_conf: destinationConf(freshBucket().name) });
     await shipped(clock, id);

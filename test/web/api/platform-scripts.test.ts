@@ -149,7 +149,7 @@ describe("an upload with the platform's own bearer", () => {
     const answer = await put(world, curlForm(), "logship");
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       400,
-      "logship: the shipper's own events are never shipped",
+      "logship: its own events are never shipped",
     ]);
     expect(world.asked).toEqual([]);
     expect((await put(world, curlForm({ main_module: "my-worker.js" }), "logship")).status).toBe(200);
@@ -232,7 +232,7 @@ describe("what the platform says", () => {
     expect([got.status, got.headers.get("retry-after"), got.json?.errors]).toEqual([
       503,
       "5",
-      [{ code: 1053, message: `the platform's API ${why}; ${after}` }],
+      [{ code: 1053, message: `Cloudflare's API ${why}; ${after}` }],
     ]);
     expect([world.asked.length, await loggingOf()]).toEqual([1, "unset"]);
     const read = await askAs(

@@ -138,7 +138,7 @@ describe("the list", () => {
       {
         ...{ id: `object-${job}-1`, kind: "object", job, number: 1, records: 2, bytes: expect.any(Number) },
         ...{ set_aside_at: new Date(NOON + 60_000).toISOString(), key: expect.stringMatching(/\.log\.gz$/) },
-        ...{ why: "an object was set aside: HTTP 413 EntityTooLarge", resendable: true, why_not: null },
+        ...{ why: "an object is on hold: HTTP 413 EntityTooLarge", resendable: true, why_not: null },
         answer: null,
       },
     ]);

@@ -45,7 +45,7 @@ async function text(path: string, visitor?: Visitor): Promise<string> {
 describe("the functions", () => {
   it("say where there are none how to attach one", async () => {
     const { html } = await (await Visitor.signedIn()).get("/functions");
-    expect(textOf(html)).toContain("No functions yet");
+    expect(textOf(html)).toContain("No Workers yet");
     expect(html).toContain('href="/attach"');
   });
 
@@ -93,7 +93,7 @@ describe("the functions", () => {
       false,
       true,
     ]);
-    expect(await text("/functions?name=nothing", visitor)).toContain("No matching functions");
+    expect(await text("/functions?name=nothing", visitor)).toContain("No matching Workers");
     const fields = { logging: "off", back: "?name=OP-5&page=2", sure: "true" };
     expect((await visitor.submit("/functions/shop-51/logging", fields)).location).toBe("/functions?name=OP-5&page=2");
     // Never leads to another site.
@@ -216,7 +216,7 @@ describe("who may what", () => {
     expect(textOf(html)).not.toContain("Set logging before the first event");
     const one = await text("/functions/shop", visitor);
     expect(one).toContain("needs the permission functions:edit");
-    expect(one).toContain("Problems of this function: needs the permission logs:read");
+    expect(one).toContain("Problems of this Worker: needs the permission logs:read");
   });
 });
 
@@ -318,7 +318,7 @@ describe("the health of a function", () => {
     const reader = await Visitor.signedIn({ token: secret });
     const said = await text("/functions/still", reader);
     expect(said).not.toContain("No invocations");
-    expect(said).toContain("Problems of this function: needs the permission logs:read");
+    expect(said).toContain("Problems of this Worker: needs the permission logs:read");
   });
 
   it("is on the overview where too much fails, with a link to the function", async () => {
@@ -326,7 +326,9 @@ describe("the health of a function", () => {
     await ended("ok", 60);
     await ended("exception", 20);
     const { html } = await (await Visitor.signedIn()).get("/");
-    expect(textOf(html)).toMatch(/1 problem "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/);
+    expect(textOf(html)).toMatch(
+      /1 problem "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
+    );
     expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
   });
 });

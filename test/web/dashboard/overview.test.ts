@@ -74,7 +74,7 @@ describe("whoever has just deployed", () => {
   it("sees each step ticked as it is done, and no way any more at its end", async () => {
     await createJob(freshBucket().name);
     const text = textOf(await overview());
-    expect(text).toMatch(/Step 1: Create a job \(done\).*Step 2: Attach a function (?!\(done\))/);
+    expect(text).toMatch(/Step 1: Create a job \(done\).*Step 2: Attach a Worker (?!\(done\))/);
     await shipped();
     expect(textOf(await overview())).not.toContain("Step 1");
   });
@@ -221,7 +221,7 @@ describe("whoever may not read logs", () => {
   it("sees logs without functions, and what that takes", async () => {
     await shipped();
     const text = textOf(await overview(await holding("logs:read")));
-    expect(text).toContain("List of functions: needs the permission functions:read .");
+    expect(text).toContain("List of Workers: needs the permission functions:read .");
     expect(text).toContain("No problems");
   });
 });

@@ -113,7 +113,7 @@ describe("the page Search", () => {
     expect(conditions.map(([label]) => label)).toEqual([
       "any outcome",
       "the last hour",
-      "all functions",
+      "all Workers",
       "any duration",
       "all jobs",
     ]);

@@ -92,7 +92,7 @@ describe("the list", () => {
       "3 set aside",
       "message-1 queue message failed too often 2 events",
       "Cannot be resent: its records cannot be read: shorter than a header 1 event 3 B",
-      `object-${job}-1 object of job ${job} an object was set aside: HTTP 413 EntityTooLarge 2 records`,
+      `object-${job}-1 object of job ${job} an object is on hold: HTTP 413 EntityTooLarge 2 records`,
       "Resend all 2 on this page",
     ])
       expect(text).toContain(said);

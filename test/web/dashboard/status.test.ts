@@ -50,9 +50,9 @@ describe("what is wrong", () => {
       order.map((each) => text.indexOf(each)).sort((a, b) => a - b),
     );
     expect(html).toContain('href="/jobs/3"');
-    expect(html).not.toContain('<a href="/set-aside">Set-aside entries');
+    expect(html).not.toContain('<a href="/set-aside">Entries on hold');
     eyes.now([of(3, { kind: "objects_set_aside" })]);
-    expect((await admin.get("/status")).html).toContain('<a href="/set-aside">Set-aside entries');
+    expect((await admin.get("/status")).html).toContain('<a href="/set-aside">Entries on hold');
     expect(html).toContain('href="/functions/a%2Fb%20c"');
     expect(html).toMatch(/<section class="panel" id="findings"[^>]* data-refresh="15"/);
   });

@@ -37,7 +37,7 @@ async function findView(page: PageContext): Promise<View> {
   const wanted = (page.query.get("q") ?? "").trim().slice(0, WANTED_MAX);
   const parts = [
     <form method="get" action="/find" class="filter">
-      <Field name="q" label="Page, job, function, or text in records" type="search" value={wanted} autocomplete="off" />
+      <Field name="q" label="Page, job, Worker, or text in records" type="search" value={wanted} autocomplete="off" />
       <button type="submit">Find</button>
     </form>,
     (async () => <Results found={await find(page, wanted)} />)(),

@@ -145,8 +145,7 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
     <div id="live-empty" hidden>
       <Empty title="No records yet">
         <p>
-          Records appear when a function sends trace events, with or without a job.{" "}
-          <a href="/attach">Attach a function</a>
+          Records appear when a Worker sends trace events, with or without a job. <a href="/attach">Attach a Worker</a>
         </p>
       </Empty>
     </div>

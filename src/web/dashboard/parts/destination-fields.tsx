@@ -121,7 +121,7 @@ const GROUPS = [
   },
   {
     group: "receiver",
-    title: "Receivers",
+    title: "Log services",
     words: "One request per batch, each record at least once. Sent records cannot be read back.",
   },
 ] as const;

@@ -38,7 +38,7 @@ async function auditView(context: PageContext): Promise<View> {
 export const Changes: FC<{ changes: readonly Change[] }> = ({ changes }) =>
   changes.length === 0 ? (
     <Empty title="No changes yet">
-      <p>Changes to jobs, functions, tokens, members and the webhook appear here, with who made them.</p>
+      <p>Changes to jobs, Workers, tokens, members and the webhook appear here, with who made them.</p>
     </Empty>
   ) : (
     <Table

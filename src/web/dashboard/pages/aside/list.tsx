@@ -35,7 +35,7 @@ async function listView(context: PageContext): Promise<View> {
         <Notice kind="warn" title="Incomplete list">
           <p>
             No answer from {plural(silent.length, "job")}: {silent.slice(0, 20).join(", ")}
-            {silent.length > 20 && " …"}. Their set-aside entries are missing here.
+            {silent.length > 20 && " …"}. Their entries are missing here.
           </p>
         </Notice>
       ),
@@ -45,7 +45,7 @@ async function listView(context: PageContext): Promise<View> {
       </p>,
       <Panel
         id="aside"
-        title={total === 0 ? "Nothing set aside" : `${count(total)} set aside`}
+        title={total === 0 ? "Nothing on hold" : `${count(total)} on hold`}
         aside={
           sendable.length > 1 &&
           may(viewer, "logs:edit") && (
@@ -68,7 +68,7 @@ async function listView(context: PageContext): Promise<View> {
         ) : (
           items.length > 0 && (
             <Table
-              caption="Set aside"
+              caption="On hold"
               columns={["What", "Why", figures("Holds"), figures("Size"), "Since", ""]}
               rows={items.map((entry) => [
                 <>

@@ -67,7 +67,7 @@ export async function beginParts(page: PageContext, job: JobView, refused?: Refu
   if (termsOfConf(job.destination_conf, config.destinations)?.isReadable === false)
     return (
       <Panel id="begin" title="New replay">
-        <p>The job ships to a receiver, which cannot be read back: there is nothing to copy from.</p>
+        <p>The job ships to a log service, which logship cannot read back, so there is nothing to copy.</p>
       </Panel>
     );
   const span = refused?.span ?? spanIn(query);

@@ -49,10 +49,10 @@ const RerunForm: FC<{
           <RestOf faults={faults} title="The rerun was not started" />
           <Field
             {...shared("since")}
-            label="Taken in since (UTC)"
+            label="Arrived since (UTC)"
             hint={`Everything since ${minuteOf(Date.parse(keptSince), Math.ceil)} is kept.`}
           />
-          <Field {...shared("until")} label="Taken in before (UTC)" />
+          <Field {...shared("until")} label="Arrived before (UTC)" />
           {own !== undefined && (
             <fieldset>
               <legend>Destination</legend>

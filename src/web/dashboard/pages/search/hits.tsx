@@ -202,7 +202,7 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
         </a>
       )}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
-        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other functions</a>
+        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other Workers</a>
       )}
       {atMs !== null && typeof script === "string" && (
         <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
@@ -290,7 +290,7 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
           label: `${duration(beside)} more before and after`,
           href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
         },
-    asked.function !== "" && { label: "all functions", href: without({ function: "" }) },
+    asked.function !== "" && { label: "all Workers", href: without({ function: "" }) },
     asked.slower !== "" && { label: "any duration", href: without({ slower: "" }) },
     asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
     asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
@@ -306,7 +306,7 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
         </p>
       )}
       {asked.text !== "" && (
-        <p>A text is matched as a whole within one string of a record: a shorter text may find more.</p>
+        <p>logship looks for a text as a whole within one string of a record. A shorter text may find more.</p>
       )}
     </>
   );

@@ -137,7 +137,7 @@ export const JobOptions: FC<{
           name="enabled"
           label="Enabled"
           checked={body.enabled === true}
-          hint="Events that arrive while a job is paused are not shipped. It still delivers what it has."
+          hint="Events that arrive while a job is paused are never shipped. It still delivers what it has."
         />
       </Group>
     </>

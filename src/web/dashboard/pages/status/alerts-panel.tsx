@@ -26,7 +26,7 @@ export const AlertsPanel: FC<{
       </Empty>
     ) : (
       <Table
-        caption="Receivers of alerts"
+        caption="Where alerts go"
         columns={["Name", "Goes to", "State", "Last answer", ""]}
         rows={receivers.map((each) => cells(each, viewer, nowMs))}
       />
