@@ -122,10 +122,10 @@ const Refused: FC<{ errors: readonly ErrorEntry[] }> = ({ errors }) => (
 const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number; copies: number }> = (progress) => (
   <p class="progress quiet">
     {plural(progress.shown, "record")}
-    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Read{" "}
-    {count(progress.read)} of {plural(progress.objects, "object")} ({bytes(progress.bytes_read)}), skipped{" "}
-    {count(progress.skipped)} by sketch
-    {progress.sketch_bytes > 0 && ` (${bytes(progress.sketch_bytes)})`}.
+    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Searched{" "}
+    {count(progress.read + progress.skipped)} of {plural(progress.objects, "file")} (
+    {bytes(progress.bytes_read + progress.sketch_bytes)})
+    {progress.skipped > 0 && `; ${count(progress.skipped)} could be ruled out`}.
   </p>
 );
 
@@ -226,10 +226,10 @@ const End: FC<{
       {shown === 0 && end.cursor === null && (
         <Empty title="Nothing found">
           <p>
-            Searched{asked.outcome !== "" && " for what "}
+            Searched{asked.outcome !== "" && " for records that "}
             {asked.outcome === "failed" ? "failed" : asked.outcome !== "" && `ended with ${visible(asked.outcome)}`}{" "}
-            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. Events take some ten
-            seconds to arrive.
+            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. New events take about
+            10 s to arrive.
           </p>
           <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
         </Empty>
