@@ -448,7 +448,7 @@ function readUpstream(settings: Settings, allowLoopback: boolean): UpstreamResul
   const faults = [...tokenFaults];
   if (!endpoint.ok)
     faults.push(`UPSTREAM_API: the base URL of Cloudflare's API, https://…/client/v4, or absent: ${endpoint.why}`);
-  if (!selfName) faults.push("SELF_NAME: this function's own name, which functions are attached to with UPSTREAM_API");
+  if (!selfName) faults.push("SELF_NAME: this Worker's own name, to which Workers are attached with UPSTREAM_API");
   if (!endpoint.ok || !selfName || faults.length > 0) return { ok: false, faults };
   const { origin, pathname } = endpoint.value;
   return { ok: true, upstream: { base: origin + pathname.replace(/\/+$/, ""), selfName, token } };

@@ -110,7 +110,7 @@ export function factOf(script: string, attachment: Attachment): AttachmentFact {
 
 function whyOf({ state, attachedMs, checkedMs, fault }: Attachment): string {
   const [attached, checked] = [attachedMs, checkedMs].map((ms) => new Date(ms).toISOString());
-  const since = fault === null ? "" : `; it could not be looked at again after ${checked}: ${fault}`;
+  const since = fault === null ? "" : `; logship could not check again after ${checked}: ${fault}`;
   switch (state) {
     case "attached":
       return "Cloudflare lists this service among its tail consumers";
@@ -119,7 +119,7 @@ function whyOf({ state, attachedMs, checkedMs, fault }: Attachment): string {
     case "gone":
       return `Cloudflare no longer has such a script; it was attached at ${attached}${since}`;
     case "unknown":
-      return `it was attached at ${attached}, and it could not be looked at again after ${checked}: ${fault}`;
+      return `it was attached at ${attached}, and logship could not check again after ${checked}: ${fault}`;
   }
 }
 

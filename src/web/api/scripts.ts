@@ -64,7 +64,7 @@ function whyNowhere({ upstream, localFunctions }: Config): Error | null {
     return oneError(403, CODE.auth, `Authorization error: ${words}`);
   }
   if (localFunctions !== null) return null;
-  const words = "run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API";
+  const words = "run Workers locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API";
   return oneError(409, CODE.conflict, `there is nowhere to run this: ${words}`);
 }
 

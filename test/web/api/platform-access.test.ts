@@ -138,7 +138,7 @@ describe("UPSTREAM_API", () => {
     const answer = await call("GET", "/logship/jobs", undefined, { settings: { UPSTREAM_API, SELF_NAME: "" } });
     expect([answer.status, answer.body.errors[0]?.message]).toEqual([
       503,
-      "configuration: SELF_NAME: this function's own name, which functions are attached to with UPSTREAM_API",
+      "configuration: SELF_NAME: this Worker's own name, to which Workers are attached with UPSTREAM_API",
     ]);
   });
 

@@ -20,7 +20,7 @@ describe("what follows here from what the platform has done", () => {
       "is refused",
       async () => ({ kind: "refused", why: "there are too many" }),
       403,
-      `${NOT_DONE}: changing the settings of a function is not allowed: there are too many`,
+      `${NOT_DONE}: changing the settings of a Worker is not allowed: there are too many`,
     ],
     [
       "is not in force yet",

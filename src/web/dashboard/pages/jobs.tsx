@@ -68,7 +68,7 @@ const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
       <p>
         {query.has("discarded")
           ? "Its waiting records were discarded."
-          : "Its waiting records are delivered in the background."}
+          : "logship delivers its waiting records in the background."}
       </p>
     </Notice>
   );

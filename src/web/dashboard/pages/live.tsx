@@ -201,7 +201,8 @@ async function recent({ api, query, platform }: PageContext, conditions: Conditi
       {records.length === 0 ? (
         <Empty title="No recent records">
           <p>
-            Some of the newest records are kept in memory for half a minute. Shipped records are in the jobs' objects.
+            logship keeps some of the newest records in memory for half a minute. Shipped records are in the jobs'
+            objects.
           </p>
         </Empty>
       ) : (

@@ -40,8 +40,8 @@ async function listView(context: PageContext): Promise<View> {
         </Notice>
       ),
       <p>
-        Messages and objects that could not be processed are kept here until you resend or delete them. Resending is
-        safe: a store gets nothing twice, and at a receiver records keep their ids.
+        Messages and objects that logship could not process stay here until you resend or delete them. Resending is
+        safe: a store gets nothing twice, and at a log service records keep their ids.
       </p>,
       <Panel
         id="aside"
@@ -64,7 +64,9 @@ async function listView(context: PageContext): Promise<View> {
         }
       >
         {total === 0 && silent.length === 0 ? (
-          <p class="quiet">Messages that cannot be processed, and objects that the destination rejects, appear here.</p>
+          <p class="quiet">
+            Messages that logship cannot process, and objects that the destination rejects, appear here.
+          </p>
         ) : (
           items.length > 0 && (
             <Table

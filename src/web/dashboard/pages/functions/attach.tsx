@@ -52,8 +52,8 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
       upstream !== null && (
         <Panel id="upload" title="Upload">
           <p>
-            An upload through this API is forwarded to the platform, and <code>logship: true</code> attaches the
-            function. Put a token of the platform into <code>$TOKEN</code>; tokens of logship are never forwarded.
+            logship forwards an upload through this API to Cloudflare, and <code>logship: true</code> attaches the
+            Worker. Put a Cloudflare token into <code>$TOKEN</code>; logship never forwards tokens of its own.
           </p>
           <Snippet id="upload-curl" label="Upload of a Worker" text={uploadCurl(origin, accountId)} />
         </Panel>

@@ -198,7 +198,7 @@ const Actions: FC<{ job: JobView; viewer: Viewer; isReadable: boolean }> = ({ jo
       </div>
       <p class="quiet">
         {may(viewer, "logs:edit")
-          ? "Flush uploads waiting records now, for up to 20 seconds. Events that arrive while a job is paused are never shipped."
+          ? "Flush uploads waiting records now, for up to 20 seconds. Events that arrive while a job is paused are not shipped."
           : "Changing a job needs the permission logs:edit."}
       </p>
     </>

@@ -117,7 +117,7 @@ const TimeForm: FC<{ jobId: number; span: Span; errors: readonly ErrorEntry[] }>
         <Field
           {...shared("until")}
           label="Events before (UTC)"
-          hint="Objects are copied whole, so copies may hold events before and after these times."
+          hint="A replay copies whole objects, so copies may hold events before and after these times."
         />
         <button type="submit">Preview</button>
       </form>

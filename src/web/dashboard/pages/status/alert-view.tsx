@@ -55,7 +55,7 @@ export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, 
       {state.gone_at !== null && !state.enabled && (
         <Notice kind="warn" title="Its address switched it off">
           <p>
-            It answered HTTP 410 <Ago at={state.gone_at} nowMs={nowMs} />, and waiting calls were dropped. Turn it on
+            It answered HTTP 410 <Ago at={state.gone_at} nowMs={nowMs} />, and logship dropped waiting calls. Turn it on
             again, or set another address.
           </p>
         </Notice>

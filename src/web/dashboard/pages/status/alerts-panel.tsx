@@ -20,8 +20,8 @@ export const AlertsPanel: FC<{
     {receivers.length === 0 ? (
       <Empty title="No alerts configured">
         <p>
-          Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook is called when an incident opens, and when it is
-          over.
+          logship calls Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook when an incident opens, and when it
+          is over.
         </p>
       </Empty>
     ) : (
