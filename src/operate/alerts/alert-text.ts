@@ -60,9 +60,10 @@ function namedSummary({ summary, subject, job_name }: CallBody["data"]): string 
   return `${summary.slice(0, end)} ${name}${summary.slice(end)}`;
 }
 
-/** `Over: job 1, orders to archive: parked, 17:03 to 17:06 UTC (3 min).` */
+/** `Over: job 1, orders to archive: lagging, 17:03 to 17:06 UTC (3 min).` */
 function overLine(data: CallBody["data"]): string {
-  const what = (data.kind ?? "").replace(/^(?:function|webhook)_/, "").replaceAll("_", " ");
+  const kind = (data.kind ?? "").replace(/^(?:function|webhook)_/, "");
+  const what = kind.replace("parked", "delivery_paused").replace("set_aside", "on_hold").replaceAll("_", " ");
   const subject = subjectWords(data, NAME_MAX.headline);
   return `Over: ${[`${subject}: ${what}`, ...timesOf(data)].join(", ")}.`;
 }

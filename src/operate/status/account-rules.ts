@@ -148,7 +148,7 @@ function unitFindings({ nowMs }: Facts, { status }: AccountFacts): Rest | Rest[]
   const sources = [...new Set(late.map(({ source }) => (source === "" ? "others" : shown(source))))];
   return {
     ...head("times_in_seconds", "warning", null, events, "events"),
-    summary: `The times of ${counted(events, "events")} must be in seconds, not milliseconds. They came from ${sources.slice(0, NAMED_MAX).join(", ")}.`,
+    summary: `logship got ${counted(events, "events")} with times in seconds instead of milliseconds. They came from ${sources.slice(0, NAMED_MAX).join(", ")}.`,
     advice:
       "Have the sender use milliseconds since the epoch. logship keeps these events as they were sent, under days of early 1970. This finding stays for a day after the last one.",
   };

@@ -65,7 +65,7 @@ describe("a receiver of alerts", () => {
     const status = await call<{ findings: { kind: string; summary: string }[] }>("GET", "/logship/status");
     expect(status.body.result.findings.map(({ kind, summary }) => [kind, summary])).toContainEqual([
       "webhook_failing",
-      'The receiver of the alert "chat" does not accept calls: HTTP 503. Waiting: 1.',
+      'The address of the alert "chat" does not accept calls: HTTP 503. 1 call waiting.',
     ]);
     // The pager is told of it; the chat that fails is not.
     expect(await read(pager.id)).toMatchObject({ delivered: 2 });

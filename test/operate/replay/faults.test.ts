@@ -85,7 +85,7 @@ describe("an object that is", () => {
 describe("a store that", () => {
   /** The most telling first. */
   const faults: readonly (readonly [string, Action, Match, number, RegExp])[] = [
-    ["says 500 and has it", { do: "answer", status: 500, store: true }, PUTS, 9, /^HTTP 500; it is being tried/],
+    ["says 500 and has it", { do: "answer", status: 500, store: true }, PUTS, 9, /^HTTP 500; logship is retrying/],
     ["hangs up on a read", { do: "reset", when: "before" }, GETS, 9, /^the source cannot be read: connection failed/],
     [
       "does not let us write any more",

@@ -55,7 +55,7 @@ it("names the jobs that a message on hold may be for, until it is sent again or 
 it("names records that could not be made", async () => {
   const job = await createJob(freshBucket().name);
   await poison(job, one(1, { takenInMs: NOON }));
-  expect(await found()).toEqual([0, `job ${job}: could not be made of what the log has: 1 record`]);
+  expect(await found()).toEqual([0, `job ${job}: logship could not prepare 1 record from the log`]);
 });
 
 it("names every job while a part of the log does not answer, and finds what readers have", async () => {

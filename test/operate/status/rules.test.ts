@@ -131,7 +131,8 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     facts({ functions: "silent" }),
     {
       severity: "warning",
-      summary: "The account's ledger (counts of Workers) does not answer. Unknown: whether any Worker has gone quiet.",
+      summary:
+        "The account's ledger (counts of Workers) does not answer, so it is unknown whether any Worker has gone quiet.",
     },
   ],
   ["replays_silent", facts({ replays: "silent" }), { severity: "warning" }],
@@ -147,7 +148,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
   [
     "ledger_busy",
     ofStatus({ load: { parts: 1, bytes: 4_200_000 } }),
-    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
+    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second, more than 4." },
   ],
   [
     "restored",
@@ -175,7 +176,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
   [
     "destination_unusable",
     ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
-    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
+    { summary: "Job 1 cannot use its destination: there is no secret DEST_X." },
   ],
   [
     "draining_stuck",
@@ -186,7 +187,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
   [
     "unmade",
     unmade({ newer: 7 }),
-    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
+    { severity: "warning", summary: "Job 1 has 7 records that need a newer version of logship." },
   ],
   [
     "objects_set_aside",
@@ -258,14 +259,14 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ),
     {
       ...{ severity: "warning", sinceMs: null, affected: events(6) },
-      summary: 'The time of 6 events can only be in seconds, not in milliseconds. They came from "http:ci", others.',
+      summary: 'logship got 6 events with times in seconds instead of milliseconds. They came from "http:ci", others.',
     },
   ],
   [
     "intake_unfit",
     ofAccount({ past: { ...account().past, intakeUnfit: { ...account().past.intakeUnfit, grewMs: ago(DAY + 1) } } }),
     ofAccount({ past: { ...account().past, intakeUnfit: { ...account().past.intakeUnfit, grewMs: ago(DAY), by: 2 } } }),
-    { severity: "error", affected: events(2), summary: expect.stringContaining("larger than a record may be") },
+    { severity: "error", affected: events(2), summary: expect.stringContaining("too large for a record") },
   ],
   [
     "sender_crowds",
@@ -276,7 +277,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
         { source: "http:ci", what: "summed" },
       ],
     }),
-    { sender: "http:ci", summary: expect.stringMatching(/^Requests of "http:ci" are refused: /) },
+    { sender: "http:ci", summary: expect.stringMatching(/^logship refuses requests of "http:ci": /) },
   ],
   ["ledger_large", stored(4 * GB - 1), stored(4 * GB), { severity: "warning", affected: null }],
   [
@@ -285,7 +286,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofStatus({ load: { parts: 75.1, bytes: 4_000_000 } }),
     {
       severity: "warning",
-      summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
+      summary: "In the last ten minutes, a shard of the log took 76 parts a second, more than 75.",
     },
   ],
   ["restored", shardRestored(DAY + 1), shardRestored(DAY), { severity: "error", sinceMs: ago(DAY), affected: null }],
@@ -322,7 +323,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "functions_more",
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
-    { summary: expect.stringMatching(/^7 functions have a problem and no finding of their own: .* and 2 more\.$/) },
+    { summary: expect.stringMatching(/^7 Workers have a problem and no finding of their own: .* and 2 more\.$/) },
   ],
   [
     "out_of_balance",
@@ -344,7 +345,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "warning",
       sinceMs: NOON,
-      summary: `The credentials of the destination of job 1 expire at ${new Date(NOON + 30 * DAY).toISOString()}.`,
+      summary: `Job 1's credentials for its destination expire at ${new Date(NOON + 30 * DAY).toISOString()}.`,
     },
   ],
   [
@@ -421,7 +422,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
       severity: "error",
       sinceMs: ago(3),
       affected: records(9),
-      summary: "Records of job 1 stop the process that makes them, and are set aside: 2.",
+      summary: "Job 1 has 2 records on hold that crash the process that prepares records.",
     },
   ],
   [
@@ -444,7 +445,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "warning",
       summary:
-        "Job 1 writes separate objects for 65 scripts, because of {SCRIPT} in its path: up to 187200 objects a day; in the last 24 hours 7.",
+        "{SCRIPT} in the path of job 1 makes separate objects for 65 Workers: up to 187200 a day, and 7 in the last 24 hours.",
     },
   ],
   [
@@ -636,11 +637,11 @@ describe("a rerun", () => {
     const counts = { ...refused.counts, delivered: 54 };
     expect(said([job(), rerunOfOne({ status: log({ ...refused, unmade: poison, counts }) })])).toMatchObject([
       { kind: "out_of_balance", summary: expect.stringContaining("job 1's rerun r16 does not add up") },
-      { kind: "unmade", summary: expect.stringContaining("Records of job 1's rerun r16 stop") },
+      { kind: "unmade", summary: expect.stringContaining("Job 1's rerun r16 has 2 records on hold") },
       {
         ...{ kind: "objects_set_aside", severity: "warning", subject: { type: "job", id: 1 }, rerun: "r16" },
-        summary: "The destination rejects objects of job 1's rerun r16. Set aside: 45 records.",
-        advice: expect.stringMatching(/^The job's page of replays shows what it answered\./),
+        summary: "The destination rejects objects of job 1's rerun r16. logship keeps 45 records on hold.",
+        advice: expect.stringMatching(/^The job's page of replays shows the destination's answers\./),
       },
     ]);
     expect(said([job(), rerunOfOne({ status: "silent" })])).toMatchObject([{ kind: "log_silent", rerun: "r16" }]);
@@ -748,7 +749,7 @@ describe("words", () => {
     [null, "see the error_message of the job"],
   ])("%s", (message, cause) => expect(causeIn(message)).toBe(cause));
 
-  it("advise what to change, and say that nothing is lost", () => {
+  it("advise what to change, and say that records are kept", () => {
     for (const message of [
       "delivery paused: HTTP 403 QuotaExceeded; records are kept",
       "delivery paused: anything",
@@ -756,7 +757,7 @@ describe("words", () => {
     ]) {
       const advice = parkedAdvice(message);
       expect(advice).toContain(remedyFor(message) ?? "Read the job's error_message");
-      expect(advice).toMatch(/change the job's destination\. Nothing is lost/);
+      expect(advice).toMatch(/change the job's destination\. Records are kept/);
     }
   });
 
@@ -794,7 +795,7 @@ describe("functions that a sender names", () => {
       ["function_failing", undefined],
     ]);
     expect(said[0]?.summary).toBe(
-      '190 functions that "http:ci" names have a problem and no finding of their own: "f0", "f1", "f2", "f3", "f4" and 185 more.',
+      '190 Workers that "http:ci" names have a problem and no finding of their own: "f0", "f1", "f2", "f3", "f4" and 185 more.',
     );
   });
 
@@ -803,7 +804,7 @@ describe("functions that a sender names", () => {
       {
         kind: "function_failing",
         sender: "http:ci",
-        summary: expect.stringMatching(/^"f0", as sent by "http:ci": 25 %/),
+        summary: expect.stringMatching(/^"f0", as sent by "http:ci", is failing: /),
       },
     ]);
     const known = found(failingNames(50, { isNew: false }));

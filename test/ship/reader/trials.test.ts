@@ -125,7 +125,10 @@ describe("what a job says once nothing of it fails any more", () => {
       await append(job, fragmentsOf(NDJSON, records(1)));
       await passes(log, clock, { ms: 180_000 });
       log.asidePut(rowsOf(storage)[0]?.number ?? 0);
-      expect(log.status()).toMatchObject({ parked: true, errorMessage: expect.stringContaining("parked: HTTP 401") });
+      expect(log.status()).toMatchObject({
+        parked: true,
+        errorMessage: expect.stringContaining("delivery paused: HTTP 401"),
+      });
     });
   });
 });

@@ -143,13 +143,13 @@ describe("the overview", () => {
     const other = await createJob(freshBucket().name);
     finds(
       ofJob(job, { summary: `Uploads of job ${job} fail: HTTP 403.` }),
-      ofJob(other, { kind: "parked", summary: `Job ${other} is parked: HTTP 404.` }),
+      ofJob(other, { kind: "parked", summary: `Delivery of job ${other} is paused: HTTP 404.` }),
       ofJob(other, { kind: "parked", summary: `Of ${other}0 jobs, job ${other}0 is another.` }),
     );
     const html = await overview();
     const text = textOf(html);
     expect(text).toContain(`Uploads of job ${job} ( all traces ) fail: HTTP 403.`);
-    expect(text).toMatch(new RegExp(`(?<!: )Job ${other} is parked`));
+    expect(text).toMatch(new RegExp(`(?<!: )Delivery of job ${other} is paused`));
     expect(html).toContain(`<a href="/jobs/${other}">Job ${other}</a>`);
     expect(text).toContain(`Job ${other} : Of ${other}0 jobs, job ${other}0 is another.`);
   });
