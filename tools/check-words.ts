@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { Links } from "./links.ts";
+import { brokenLinks } from "./links.ts";
 import { ROOT } from "./paths.ts";
 
 const COLUMNS = 100;
@@ -28,7 +28,7 @@ const IN_PAGES: typeof SHOWN = [
   [/(?<!server |\*)\bfunctions?\b/gi, "Worker"],
 ];
 const PROSE_PAGE = /^(?:docs\/|examples\/|(?!CHANGELOG)[A-Z]+\.md$)/;
-/** What is no prose in a page: code, addresses and tags; in code: comments, SQL's too, and log lines. */
+/** No prose, in a page: code, addresses and tags; in code: comments, SQL's too, and log lines. */
 const NO_PROSE = /`[^`]*`|\]\([^)]*\)|<[^>]*>/g;
 const NOT_SHOWN = /^\s*(?:\/\/|\{?\/\*|\*).*|\s\/\/\s.*|\s--\s.*|\blog\.\w+\(.*/g;
 
@@ -106,14 +106,15 @@ export function violations(file: string, text: string): string[] {
 
 if (process.argv[1] === import.meta.filename) {
   const files = LISTED.filter((file) => CHECKED.test(file) && !EXEMPT.some((each) => each.test(file)));
-  const links = new Links((file) => {
-    if (!existsSync(join(ROOT, file))) return null;
-    return file.endsWith(".md") ? readFileSync(join(ROOT, file), "utf8") : "";
-  });
-  const found = files.flatMap((file) => {
-    const text = readFileSync(join(ROOT, file), "utf8");
-    return [...violations(file, text), ...links.broken(file, text)].map((each) => `${file}:${each}`);
-  });
+  const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+  const linked = (file: string): string | null =>
+    existsSync(join(ROOT, file)) ? (file.endsWith(".md") ? read(file) : "") : null;
+  const found = [
+    ...files.flatMap((file) => violations(file, read(file)).map((each) => `${file}:${each}`)),
+    ...[...files, ...LISTED.filter((file) => file.endsWith(".jsonc") && !file.startsWith("test/"))].flatMap((file) =>
+      brokenLinks(file, read(file), linked).map((each) => `${file}:${each}`),
+    ),
+  ];
   for (const each of found) console.log(each);
   console.log(`${files.length} files: ${found.length} violations`);
   process.exitCode = found.length > 0 ? 1 : 0;

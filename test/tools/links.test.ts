@@ -1,0 +1,33 @@
+/** Links of pages, and names of pages in code, lead to a file and to a heading of it. */
+import { expect, it } from "vitest";
+import { brokenLinks } from "../../tools/links.ts";
+
+const FILES: Record<string, string> = {
+  "docs/a.md": "# Of [this](b.md), `that`\n\n## Twice\n\n## Twice\n\n```\n## Code\n```\n",
+  "docs/b.md": '# B\n\n<a id="own"></a>\n',
+  "src/x.ts": "",
+};
+
+const broken = (file: string, text: string): string[] => brokenLinks(file, text, (path) => FILES[path] ?? null);
+
+it.each([
+  [
+    "docs/b.md",
+    "[1](a.md) [2](a.md#of-this-that) [3](a.md#twice-1) [4](#own) [5](../src/x.ts) [6](https://a.example/#no)",
+  ],
+  ["README.md", "[1](docs/a.md#twice) [2](docs/b.md#own)"],
+  ["src/x.ts", "// docs/a.md#twice, and docs/b.md"],
+])("%s: that lead somewhere", (file, text) => {
+  expect(broken(file, text)).toEqual([]);
+});
+
+it.each([
+  ["docs/b.md", "[1](c.md)", "1: no c.md"],
+  ["docs/b.md", "\n[1](a.md#twice-2)", "2: no a.md#twice-2"],
+  ["docs/b.md", "[1](a.md#code)", "1: no a.md#code"],
+  ["docs/b.md", "[1](#b-1)", "1: no #b-1"],
+  ["README.md", "[1](a.md)", "1: no a.md"],
+  ["src/x.ts", "// docs/a.md#no", "1: no docs/a.md#no"],
+])("%s: %s does not", (file, text, said) => {
+  expect(broken(file, text)).toEqual([said]);
+});
