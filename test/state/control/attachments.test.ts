@@ -170,7 +170,7 @@ describe("a platform that does not tell", () => {
     await cron();
     const [billing, shop] = await facts();
     expect(billing).toMatchObject({ state: "undone", sinceMs: undoneMs, checkedMs: undoneMs });
-    expect(billing?.why).toContain("; it could not be looked at again after ");
+    expect(billing?.why).toContain("; logship could not check again after ");
     expect(shop).toMatchObject({ state: "unknown", sinceMs: undoneMs + 5 * MINUTE, checkedMs: undoneMs });
     expect(shop?.why).toContain("the platform's API could not be reached, or its answer broke off");
     theirs.answer = null;

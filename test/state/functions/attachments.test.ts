@@ -171,10 +171,10 @@ describe("what follows from a sighting", () => {
     const words = [attached, undone, gone, unknown, { ...undone, fault: "f" }].map((each) => factOf("shop", each));
     expect(words.map(({ why }) => why)).toEqual([
       "Cloudflare lists this service among its tail consumers",
-      "the platform does not list this service among its tail consumers any more, as it did at 2026-11-20T12:00:00.000Z",
-      "the platform has no such script any more; it was attached at 2026-11-20T12:00:00.000Z",
-      "it was attached at 2026-11-20T12:00:00.000Z, and it could not be looked at again after 2026-11-20T12:00:00.000Z: x",
-      "the platform does not list this service among its tail consumers any more, as it did at 2026-11-20T12:00:00.000Z; it could not be looked at again after 2026-11-20T12:00:00.001Z: f",
+      "Cloudflare no longer lists this service among its tail consumers, as it did at 2026-11-20T12:00:00.000Z",
+      "Cloudflare no longer has such a script; it was attached at 2026-11-20T12:00:00.000Z",
+      "it was attached at 2026-11-20T12:00:00.000Z, and logship could not check again after 2026-11-20T12:00:00.000Z: x",
+      "Cloudflare no longer lists this service among its tail consumers, as it did at 2026-11-20T12:00:00.000Z; logship could not check again after 2026-11-20T12:00:00.001Z: f",
     ]);
     expect(words[1]).toEqual({
       script: "shop",

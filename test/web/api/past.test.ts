@@ -254,7 +254,7 @@ describe("a rerun", () => {
     await call("PUT", `/logship/jobs/${id}`, { filter: null });
     const { id: name } = (await begin(id, HOUR)).body.result;
     const asked = async (fields: object = {}) => (await searchFor({ ...HOUR, ...fields })).end;
-    const what = { what: `job ${id}`, why: expect.stringMatching(`^what its rerun ${name} ships`) };
+    const what = { what: `job ${id}`, why: expect.stringMatching(`^rerun ${name} may ship`) };
     const named = { complete: false, not_searched: [what] };
     expect(await asked()).toMatchObject(named);
     await shipped(clock, id);

@@ -7,7 +7,7 @@ import { askAs, BEARER, loggingOf, patch, put, SCRIPTS, said, scriptedApi, THEIR
 
 const AUTHORIZATION = `Bearer ${BEARER}`;
 
-const NOT_DONE = "but this service has not recorded it";
+const NOT_DONE = "but logship has not recorded it";
 
 describe("what follows here from what the platform has done", () => {
   const refusing = (answer: () => Promise<unknown>): Settings => ({

@@ -80,7 +80,7 @@ describe("the functions", () => {
     for (let i = 0; i < 53; i++) await patch(`shop-${`${i}`.padStart(2, "0")}`, { logship: true });
     const visitor = await Visitor.signedIn();
     const first = await text("/functions", visitor);
-    expect(first).toContain("53 functions 1 to 50 of 53");
+    expect(first).toContain("53 Workers 1 to 50 of 53");
     expect([first.includes("shop-49"), first.includes("shop-50")]).toEqual([true, false]);
     const second = await visitor.get("/functions?page=2");
     expect(textOf(second.html)).toContain("shop-52");
@@ -124,7 +124,7 @@ describe("the functions", () => {
     await ship("shop", 1);
     const asked = await visitor.submit(path, { ...fields, other: "secret" });
     expect([asked.status, asked.location, await loggingOf("shop")]).toEqual([200, null, "unset"]);
-    expect(textOf(asked.html)).toContain("events of this function are counted and dropped");
+    expect(textOf(asked.html)).toContain("then counts and drops events of this Worker");
     expect(asked.html).not.toContain("secret");
     expect(asked.html).toContain('<a href="/functions/shop">Cancel</a>');
     expect((await visitor.submit(path, untouched(asked.html, path))).status).toBe(303);
@@ -170,7 +170,7 @@ describe("a function", () => {
     const page = await text("/functions/noisy");
     expect(page).toContain("Shipped 0 Dropped: logging off 3 Dropped: no job enabled 0");
     expect(page).toContain('Logging of "noisy" is off, but events arrive');
-    expect(page).toContain("Events are counted and dropped.");
+    expect(page).toContain("logship counts and drops events.");
   });
 
   it("that nobody knows is not found", async () => {
@@ -256,9 +256,9 @@ describe("the health of a function", () => {
     await ended("exceededCpu", 1);
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     const said = textOf(html);
-    expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 answers with a status from 500 on).");
-    expect(said).toContain("How they ended: ok 3, exceededCpu 1.");
-    expect(said).toMatch(/Duration per hour .* in the median, p95 .*, p99 .*, in the last 24 hours\./);
+    expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 responses were 5xx).");
+    expect(said).toContain("Outcomes: 3 ok, 1 exceededCpu.");
+    expect(said).toMatch(/Duration per hour .*median .*, p95 .*, p99 .*, in the last 24 hours\./);
     const [, href = ""] = /href="(\/search\?[^"]*)"/.exec(html) ?? [];
     const { searchParams } = new URL(href.replaceAll("&amp;", "&"), "http://logship.test");
     const since = Date.parse(searchParams.get("since") ?? "");

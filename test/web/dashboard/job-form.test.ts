@@ -269,7 +269,10 @@ describe("what is entered", () => {
     const creator = await Creator.begin();
     for (const conf of ["nonsense", `s3://b?secret-access-key=${SECRET_KEY}`, "s3://bb/x?region=auto&other=a-secret"]) {
       const { status, html } = await creator.press("save", { destination_conf: conf });
-      expect([status, textOf(html)]).toEqual([400, expect.stringContaining("The pasted text is not shown again")]);
+      expect([status, textOf(html)]).toEqual([
+        400,
+        expect.stringContaining("logship does not show the pasted text again"),
+      ]);
       expect(html).not.toMatch(/a-secret|nonsense/);
     }
     const conf = destinationConf(creator.bucket.name, "pasted/{DATE}");

@@ -84,7 +84,7 @@ describe("the objects of a job", () => {
     expect(about.html).not.toContain(`href="${path}/replay"`);
     expect(textOf(about.html)).not.toContain("not verified");
     const replay = await visitor.get(`${path}/replay`);
-    expect(textOf(replay.html)).toContain("which cannot be read back: there is nothing to copy from");
+    expect(textOf(replay.html)).toContain("which logship cannot read back, so there is nothing to copy");
     expect(replay.html).not.toContain('name="since"');
   });
 

@@ -207,7 +207,7 @@ describe("whoever may not read logs", () => {
     const text = textOf(await overview(visitor));
     expect(text).toContain("You cannot see what is shipped");
     expect(text).toContain("needs the permission logs:read");
-    expect(text).toContain("Functions 1 function");
+    expect(text).toContain("Workers 1 Worker");
     expect(text).not.toMatch(/all traces|7 records|Cost in/);
     expect((await visitor.get("/cost")).status).toBe(403);
   });

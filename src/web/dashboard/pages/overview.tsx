@@ -73,7 +73,7 @@ function otherParts({ api, viewer }: PageContext): Part[] {
       (async () => (
         <Panel id="functions" title="Workers">
           <p>
-            <a href="/functions">{plural(await functionsTotal(api), "function")}</a>
+            <a href="/functions">{plural(await functionsTotal(api), "Worker")}</a>
           </p>
         </Panel>
       ))(),

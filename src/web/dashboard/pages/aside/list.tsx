@@ -19,7 +19,7 @@ async function listView(context: PageContext): Promise<View> {
   const total = info.total_count;
   const [, job, number] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get("sent") ?? "") ?? [];
   return {
-    title: "Set aside",
+    title: "On hold",
     section: "set-aside",
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted, and counted as discarded" />,

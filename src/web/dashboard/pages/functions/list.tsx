@@ -26,7 +26,7 @@ export interface Decided {
 export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
   const { query, viewer, nowMs } = page;
   const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
-  const asked = { of: "functions", perPage: PER_PAGE, ...(wanted !== "" && { more: { name: wanted } }) };
+  const asked = { of: "Workers", perPage: PER_PAGE, ...(wanted !== "" && { more: { name: wanted } }) };
   const { items, info, page: number, pager } = await paged<FunctionView>(page, "/functions/scripts", asked);
   return {
     title: "Workers",
@@ -53,7 +53,7 @@ export async function listView(page: PageContext, decided: Decided | null = null
             <Table
               caption="Workers, with their counts of the last 30 days"
               columns={[
-                "Function",
+                "Worker",
                 "Logging",
                 "Last event",
                 figures("Shipped"),
@@ -63,7 +63,7 @@ export async function listView(page: PageContext, decided: Decided | null = null
               ]}
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />
-            <p class="quiet">{plural(info.total_count, "function")}</p>
+            <p class="quiet">{plural(info.total_count, "Worker")}</p>
             {pager}
           </>
         )}
@@ -136,7 +136,7 @@ const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) =
     return (
       <Empty title="This page is empty">
         <p>
-          <a href={`/functions${listQuery(wanted, 1)}`}>Back to {plural(info.total_count, "function")}</a>
+          <a href={`/functions${listQuery(wanted, 1)}`}>Back to {plural(info.total_count, "Worker")}</a>
         </p>
       </Empty>
     );

@@ -32,7 +32,7 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
             <Row name="Delivered" what="at the destination" value={delivered} of={of} tone="ok" />
             <Row name="Pending" what="waiting" value={pending} of={of} tone="info" />
             <Row
-              name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
+              name={set_aside > 0 ? <a href="/set-aside">On hold</a> : "On hold"}
               what="kept until you decide"
               value={set_aside}
               of={of}

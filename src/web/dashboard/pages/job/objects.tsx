@@ -182,7 +182,7 @@ const ObjectPanel: FC<{
           object.state === "waiting" && (
             <div class="actions">
               <Action {...{ viewer, fields }} action="/set-aside/resend" label="Try now" kind="small" />
-              <Action {...{ viewer, fields }} action="/set-aside/add" label="Set aside" kind="small" />
+              <Action {...{ viewer, fields }} action="/set-aside/add" label="Put on hold" kind="small" />
             </div>
           )
         )
@@ -275,7 +275,7 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
     );
   if (object.state === "set_aside")
     return (
-      <Notice kind="warn" title="Set aside">
+      <Notice kind="warn" title="On hold">
         <p>
           logship keeps the object with all its records, and it holds up no other.{" "}
           <a href="/set-aside">Resend it, send it elsewhere, or delete it</a>

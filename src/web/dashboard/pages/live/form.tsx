@@ -38,7 +38,7 @@ export const ConditionsForm: FC<{
         <input id="live-text" name="text" type="search" value={visible(text)} spellcheck={false} autocomplete="off" />
       </label>
       <label>
-        Function
+        Worker
         <input id="live-script" name="script" value={visible(script)} spellcheck={false} autocomplete="off" />
       </label>
       <label class="live-check">

@@ -41,7 +41,7 @@ export const FunctionsPanel: FC<{
     <Panel
       id="functions"
       title="Workers"
-      aside={total === null ? undefined : <a href="/functions">{plural(total, "function")}</a>}
+      aside={total === null ? undefined : <a href="/functions">{plural(total, "Worker")}</a>}
     >
       {status === null ? (
         <p>Status unavailable.</p>

@@ -73,13 +73,7 @@ const SearchForm: FC<{
             autocomplete="off"
             maxlength={1_000}
           />
-          <Field
-            name="function"
-            label="Function"
-            value={visible(asked.function)}
-            spellcheck={false}
-            autocomplete="off"
-          />
+          <Field name="function" label="Worker" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
           <Select
             name="outcome"
             label="Outcome"
