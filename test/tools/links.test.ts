@@ -7,7 +7,7 @@ const DOCS = "docs";
 
 const FILES: Record<string, string> = {
   [`${DOCS}/a.md`]: "# Of [this](b.md), `that`\n\n## Twice\n\n## Twice\n\n```\n## Code\n```\n",
-  [`${DOCS}/b.md`]: '# B\n\n<a id="own"></a>\n',
+  [`${DOCS}/b.md`]: '<a id="own"></a>',
   "src/x.ts": "",
 };
 
@@ -16,7 +16,7 @@ const broken = (file: string, text: string): string[] => brokenLinks(file, text,
 it.each([
   [
     `${DOCS}/b.md`,
-    "[1](a.md) [2](a.md#of-this-that) [3](a.md#twice-1) [4](#own) [5](../src/x.ts) [6](https://a.example/#no)",
+    "# B\n[1](a.md) [2](a.md#of-this-that) [3](a.md#twice-1) [4](#b) [5](../src/x.ts) [6](https://a.example/#no)",
   ],
   ["README.md", `[1](${DOCS}/a.md#twice) [2](${DOCS}/b.md#own)`],
   ["src/x.ts", `// ${DOCS}/a.md#twice, and ${DOCS}/b.md`],

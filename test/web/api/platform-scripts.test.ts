@@ -240,10 +240,7 @@ describe("what the platform says", () => {
       "GET",
       SCRIPTS,
     );
-    expect([read.status, read.json?.errors[0]?.message]).toEqual([
-      503,
-      `the platform's API ${why}; repeat the request`,
-    ]);
+    expect([read.status, read.json?.errors[0]?.message]).toEqual([503, `Cloudflare's API ${why}; repeat the request`]);
   });
 
   it("is waited for so long, and no longer", async () => {
@@ -262,7 +259,7 @@ describe("what the platform says", () => {
     const answer = await answering;
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       503,
-      expect.stringMatching(/^the platform's API did not answer in time; it may have made/),
+      expect.stringMatching(/^Cloudflare's API did not answer in time; it may have made/),
     ]);
     expect(signals[0]?.aborted).toBe(true);
   });

@@ -111,7 +111,7 @@ describe("the form of a new job", () => {
     setClock(NOON + 21_000);
     const { visitor, bucket, page } = await Creator.begin();
     const first = "2026-11-19 12:01";
-    expect(textOf(page.html)).toContain(`taken in since ${first} UTC is kept`);
+    expect(textOf(page.html)).toContain(`that arrived since ${first} UTC`);
     const made = await visitor.submit("/jobs/new", { ...s3Form(bucket.name), since: first, do: "save" });
     expect(made.location).toBe("/jobs/1?created");
     expect(textOf((await visitor.get("/jobs/1/rerun")).html)).toContain(`Everything since ${first} is kept`);

@@ -93,7 +93,7 @@ describe("the overview", () => {
     expect(text).toContain("No problems: 1 job delivers, nothing waiting");
     expect(html).toContain('aria-label="7 records in the last 24 hours, most at 12:00 UTC: 7"');
     expect(text).toMatch(
-      /7 processed = 7 offered to jobs \+ 0 logging off \+ 0 no job enabled \+ 0 set aside \+ 0 discarded/,
+      /7 processed = 7 sent to jobs \+ 0 logging off \+ 0 no job enabled \+ 0 on hold \+ 0 discarded/,
     );
     expect(text).toContain("Cost in November 2100 so far");
     for (const id of ["verdict", "jobs"]) expect(html).toMatch(new RegExp(`id="${id}"[^>]*data-refresh="15"`));

@@ -317,7 +317,7 @@ describe("sending elsewhere", () => {
     ]);
     const object = await admin.get(`/jobs/${job}/objects/1`);
     expect(textOf(object.html)).toContain(`Sent to s3://${name}/other/{DATE}`);
-    expect(textOf(object.html)).toContain("sent to another destination, whose keys are not kept");
+    expect(textOf(object.html)).toContain("sent to another destination, whose keys logship does not keep");
     expect(object.html).not.toContain(SECRET_KEY);
     expect((await admin.get(at)).status).toBe(404);
   });
