@@ -114,7 +114,7 @@ describe("the form of a new job", () => {
     expect(textOf(page.html)).toContain(`that arrived since ${first} UTC`);
     const made = await visitor.submit("/jobs/new", { ...s3Form(bucket.name), since: first, do: "save" });
     expect(made.location).toBe("/jobs/1?created");
-    expect(textOf((await visitor.get("/jobs/1/rerun")).html)).toContain(`Everything since ${first} is kept`);
+    expect(textOf((await visitor.get("/jobs/1/rerun")).html)).toContain(`The log keeps everything since ${first}`);
     const begun = await visitor.submit("/jobs/1/rerun", { since: first, until: "2026-11-20 12:00", to: "own" });
     expect(begun.location).toBe("/jobs/1/replay#replays");
   });
