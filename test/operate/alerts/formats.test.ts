@@ -142,7 +142,7 @@ it("is an e-mail in plain text, whose subject is one line", () => {
     "logship: Over: Worker checkout: failing, 12:00 to 12:03 UTC (3 min).",
   );
   const named = FORMAT.email.write(parked(HOSTILE), TO.email) as Mail;
-  expect(named.subject).toMatch(/^logship: Error: Job 1 \(@everyone [^\r\n\u202e]*$/);
+  expect(named.subject).toMatch(/^logship: Error: Delivery of job 1 \(@everyone [^\r\n\u202e]*$/);
   expect(named.text.endsWith(`\n\n${ORIGIN}/jobs/1\n`)).toBe(true);
 });
 

@@ -172,7 +172,7 @@ describe("a platform that does not tell", () => {
     expect(billing).toMatchObject({ state: "undone", sinceMs: undoneMs, checkedMs: undoneMs });
     expect(billing?.why).toContain("; logship could not check again after ");
     expect(shop).toMatchObject({ state: "unknown", sinceMs: undoneMs + 5 * MINUTE, checkedMs: undoneMs });
-    expect(shop?.why).toContain("the platform's API could not be reached, or its answer broke off");
+    expect(shop?.why).toContain("Cloudflare's API could not be reached, or its answer broke off");
     theirs.answer = null;
     await cron();
     expect(await states()).toEqual({ billing: "undone", shop: "attached" });
@@ -180,7 +180,7 @@ describe("a platform that does not tell", () => {
       Array(2).fill({
         message: "attachments could not be looked at",
         functions: 2,
-        why: "the platform's API could not be reached, or its answer broke off",
+        why: "Cloudflare's API could not be reached, or its answer broke off",
       }),
     );
   });

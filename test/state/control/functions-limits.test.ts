@@ -112,7 +112,7 @@ describe("what is remembered of functions", () => {
     clock.advance(1_000);
     expect(await control().setFunction("shop", { logging: "off" })).toEqual({
       kind: "refused",
-      why: "logging of a function can be switched off 100 times within 15 days",
+      why: "logging of a Worker can be switched off 100 times within 15 days",
     });
     expect((await control().functionSetting("shop"))?.logging).toBe("on");
     expect(await windowsOf("shop")).toHaveLength(SWITCHES_MAX);

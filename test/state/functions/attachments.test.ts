@@ -93,7 +93,7 @@ describe("what an answer says of an attachment", () => {
       done({ tail_consumers: [{ ...self, environment: "production" }] }),
       "it lists a service of this name with an environment or a namespace, which may be another one",
     ],
-    ["no answer", { kind: "none", why: "did not answer in time" }, "the platform's API did not answer in time"],
+    ["no answer", { kind: "none", why: "did not answer in time" }, "Cloudflare's API did not answer in time"],
   ])("is nothing to go by, in words of ours: %s", (_what, said, why) => {
     expect(sightingOf(said, "logship")).toEqual({ kind: "unclear", why });
   });
@@ -117,7 +117,7 @@ describe("what an answer says of an attachment", () => {
 });
 
 const MINUTE = 60_000;
-const unclear = { kind: "unclear", why: "the platform's API did not answer in time" } as const;
+const unclear = { kind: "unclear", why: "Cloudflare's API did not answer in time" } as const;
 
 describe("what follows from a sighting", () => {
   const attached = attachedAt(null, NOON);

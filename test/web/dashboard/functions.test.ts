@@ -88,7 +88,7 @@ describe("the functions", () => {
     expect(await text("/functions?page=7", visitor)).toContain("This page is empty");
     expect(await text("/functions?page=-1", visitor)).toContain("1 to 50 of 53");
     const found = await text("/functions?name=OP-5", visitor);
-    expect([found.includes("shop-51"), found.includes("shop-49"), found.includes("3 functions")]).toEqual([
+    expect([found.includes("shop-51"), found.includes("shop-49"), found.includes("3 Workers")]).toEqual([
       true,
       false,
       true,
@@ -257,7 +257,7 @@ describe("the health of a function", () => {
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     const said = textOf(html);
     expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 responses were 5xx).");
-    expect(said).toContain("Outcomes: 3 ok, 1 exceededCpu.");
+    expect(said).toContain("Outcomes: 3 ok , 1 exceededCpu .");
     expect(said).toMatch(/Duration per hour .*median .*, p95 .*, p99 .*, in the last 24 hours\./);
     const [, href = ""] = /href="(\/search\?[^"]*)"/.exec(html) ?? [];
     const { searchParams } = new URL(href.replaceAll("&amp;", "&"), "http://logship.test");
