@@ -447,15 +447,15 @@ function readUpstream(settings: Settings, allowLoopback: boolean): UpstreamResul
     : ({ ok: false, why: "UPSTREAM_API must begin with https://" } as const);
   const faults = [...tokenFaults];
   if (!endpoint.ok)
-    faults.push(`UPSTREAM_API: the base URL of the platform's API, https://…/client/v4, or absent: ${endpoint.why}`);
-  if (!selfName) faults.push("SELF_NAME: this function's own name, which functions are attached to with UPSTREAM_API");
+    faults.push(`UPSTREAM_API: the base URL of Cloudflare's API, https://…/client/v4, or absent: ${endpoint.why}`);
+  if (!selfName) faults.push("SELF_NAME: this Worker's own name, to which Workers are attached with UPSTREAM_API");
   if (!endpoint.ok || !selfName || faults.length > 0) return { ok: false, faults };
   const { origin, pathname } = endpoint.value;
   return { ok: true, upstream: { base: origin + pathname.replace(/\/+$/, ""), selfName, token } };
 }
 
 const UPSTREAM_TOKEN_FAULT =
-  "UPSTREAM_TOKEN: a bearer token of the platform's, 16 to 512 printable ASCII characters, none of this service's own; or absent";
+  "UPSTREAM_TOKEN: a bearer token of Cloudflare, 16 to 512 printable ASCII characters, none of this service's own; or absent";
 
 /** Our own secrets are never sent on, even if configured so. */
 function isUpstreamToken(token: string | null, settings: Settings): boolean {

@@ -127,12 +127,12 @@ function isOfClassWith(method: string, value: unknown): boolean {
 /** @throws TypeError unless it is a batch of the platform's queue, with its own messages. */
 function requireBatch(batch: MessageBatch<unknown>): void {
   const isMade = isOfClassWith("ackAll", batch) && batch.messages.every((message) => isOfClassWith("ack", message));
-  if (!isMade) throw new TypeError("queue() takes batches of the platform's queues only");
+  if (!isMade) throw new TypeError("queue() takes batches of Cloudflare's queues only");
 }
 
 /** @throws TypeError unless it comes from the platform's clock. */
 function requireTick(controller: ScheduledController): void {
-  if (!isOfClassWith("noRetry", controller)) throw new TypeError("scheduled() is for the platform's clock only");
+  if (!isOfClassWith("noRetry", controller)) throw new TypeError("scheduled() is for Cloudflare's clock only");
 }
 
 /**

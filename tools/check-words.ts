@@ -1,17 +1,36 @@
 /**
  * `npm run check:words`: comments, texts and pages use plain words, end by column 100, and name
- * only files that there are.
+ * and link to only what there is.
  * Prints each violation as `file:line: what`, and exits with 1 if there is any.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { brokenLinks } from "./links.ts";
 import { ROOT } from "./paths.ts";
 
 const COLUMNS = 100;
 
 /** A component is "it"; a person is "you" in docs, "the user" or "the caller" in comments. */
 const WORDS = /\b(?:nobody|whoever|whomever|somebody|everybody|he|him|his|himself|for\s+ever)\b/gi;
+
+/** Words that people read otherwise, in pages and in texts that are shown; and what they read. */
+const SHOWN: readonly (readonly [RegExp, string])[] = [
+  [/\bsome (?:\d|ten\b|dozens?\b)/gi, "about"],
+  [/\bfrom (?!(?:now|then|there) )\S+ on(?=[.,;:)]|$)/gi, "from"],
+  [/\bthe platform\b/gi, "Cloudflare"],
+  [/\bthe shipper\b/gi, "logship"],
+];
+/** The same in pages only: in code these are names. */
+const IN_PAGES: typeof SHOWN = [
+  ...SHOWN,
+  [/\bparked\b/gi, "delivery paused"],
+  [/(?<!server |\*)\bfunctions?\b/gi, "Worker"],
+];
+const PROSE_PAGE = /^(?:docs\/|examples\/|(?!CHANGELOG)[A-Z]+\.md$)/;
+/** No prose, in a page: code, addresses and tags; in code: comments, SQL's too, and log lines. */
+const NO_PROSE = /`[^`]*`|\]\([^)]*\)|<[^>]*>/g;
+const NOT_SHOWN = /^\s*(?:\/\/|\{?\/\*|\*).*|\s\/\/\s.*|\s--\s.*|\blog\.\w+\(.*/g;
 
 const CHECKED = /^(?:[A-Z]+\.md|(?:src|test|tools|docs|examples)\/.*\.(?:ts|tsx|js|mjs|md))$/;
 const EXEMPT = [
@@ -52,6 +71,16 @@ const REPLACED = [...GLOSSARY.matchAll(/^\| .*\| (`.*`) \|$/gm)].flatMap(([, nam
 );
 const REPLACED_NAME = new RegExp(`\\b(?:${REPLACED.join("|")})\\b`, "g");
 
+/** @returns the words in it that people read otherwise. */
+function unlike(file: string, line: string, isFenced: boolean): string[] {
+  const isPage = file.endsWith(".md");
+  if (isPage ? isFenced || !PROSE_PAGE.test(file) : !/^(?:src|tools(?!\/bench))\//.test(file)) return [];
+  const prose = line.replace(isPage ? NO_PROSE : NOT_SHOWN, "");
+  return (isPage ? IN_PAGES : SHOWN).flatMap(([pattern, plain]) =>
+    [...prose.matchAll(pattern)].map(([words]) => `"${words}": ${plain}`),
+  );
+}
+
 /** @returns what is wrong with the lines of one file, as `line: what`. */
 export function violations(file: string, text: string): string[] {
   const isPage = file.endsWith(".md");
@@ -67,6 +96,7 @@ export function violations(file: string, text: string): string[] {
     for (const [name] of names) if (!existsSync(join(ROOT, name))) found.push(`there is no ${name}`);
     const bare = isPage && !file.startsWith("examples/") ? line.matchAll(NAMED_BARE) : [];
     for (const [, name = ""] of bare) if (!BASENAMES.has(name)) found.push(`there is no ${name}`);
+    if (!isAllowed) found.push(...unlike(file, line, isFenced));
     const isText = isPage ? !isFenced && !/^\s*(?:\||<|```|~~~|!\[)/.test(line) : COMMENT.test(line);
     const columns = [...line].length;
     if (isText && columns > COLUMNS && !UNBREAKABLE.test(line)) found.push(`${columns} columns`);
@@ -76,9 +106,15 @@ export function violations(file: string, text: string): string[] {
 
 if (process.argv[1] === import.meta.filename) {
   const files = LISTED.filter((file) => CHECKED.test(file) && !EXEMPT.some((each) => each.test(file)));
-  const found = files.flatMap((file) =>
-    violations(file, readFileSync(join(ROOT, file), "utf8")).map((each) => `${file}:${each}`),
-  );
+  const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+  const linked = (file: string): string | null =>
+    existsSync(join(ROOT, file)) ? (file.endsWith(".md") ? read(file) : "") : null;
+  const found = [
+    ...files.flatMap((file) => violations(file, read(file)).map((each) => `${file}:${each}`)),
+    ...[...files, ...LISTED.filter((file) => file.endsWith(".jsonc") && !file.startsWith("test/"))].flatMap((file) =>
+      brokenLinks(file, read(file), linked).map((each) => `${file}:${each}`),
+    ),
+  ];
   for (const each of found) console.log(each);
   console.log(`${files.length} files: ${found.length} violations`);
   process.exitCode = found.length > 0 ? 1 : 0;

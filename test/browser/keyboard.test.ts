@@ -137,7 +137,7 @@ describe.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("by keyboard alone", () 
       expect(await page.locator(button).innerText()).toContain(label);
       await page.keyboard.press("Enter");
       if (!enabled) {
-        await page.getByText("What it has taken is still delivered").waitFor();
+        await page.getByText("It still delivers what it has").waitFor();
         await tabTo(page, `${button}.danger`);
         await page.keyboard.press("Enter");
       }
@@ -157,7 +157,7 @@ describe.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("by keyboard alone", () 
       await tabTo(page, button);
       await page.keyboard.press("Space");
       if (!isOn) {
-        await page.getByText("events of this function are counted and dropped").waitFor();
+        await page.getByText("then counts and drops events of this Worker").waitFor();
         await tabTo(page, ".danger");
         await page.keyboard.press("Space");
       }

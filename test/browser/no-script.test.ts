@@ -83,7 +83,7 @@ describe.runIf(PAGE_PATTERNS.includes("/functions"))("what loses data is asked f
     await visitPage(without, `/functions?name=${name}`);
     const button = without.locator(`form[action="/functions/${name}/logging"] [role=switch]`);
     await button.click();
-    await without.getByText("events of this function are counted and dropped").waitFor();
+    await without.getByText("then counts and drops events of this Worker").waitFor();
     const settings = () => world().stage.shipper.call("GET", `/functions/scripts/${name}/script-settings`);
     expect(await settings()).not.toMatchObject({ logship: false });
     await without.getByRole("button", { name: "Switch logging off" }).click();

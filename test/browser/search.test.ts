@@ -53,7 +53,7 @@ function order(i: number, at: number): object[] {
 }
 
 const FAILING =
-  /^"checkout", as sent by "http:Admin token": 25 % of requests fail since \d\d:\d\d UTC; 20 of 80 invocations/;
+  /^"checkout", as sent by "http:Admin token", is failing: 20 of 80 requests \(25 %\) in .*, since \d\d:\d\d UTC/;
 
 /** That a failed request is open, and its exception and its stack are on the screen. */
 async function showsTheStack(page: Page): Promise<void> {
@@ -82,7 +82,7 @@ it("leads from the overview's sentence to the stack of a failed request in two c
   await page.getByRole("button", { name: "Close" }).click();
   expect(await page.locator("details.hit[open]").count()).toBe(0);
   await page.locator("details.hit > summary").press("Enter");
-  await page.getByRole("link", { name: "Same request in other functions" }).click();
+  await page.getByRole("link", { name: "Same request in other Workers" }).click();
   await page.locator("[data-end]").waitFor();
   expect(await page.locator("details.hit summary strong").allInnerTexts()).toEqual(["checkout", "payments"]);
   expect(said).toEqual([]);
@@ -109,7 +109,7 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
       expect(keys, `keys without a link ${name}`).toBeLessThan(40);
     }
   };
-  await follow("25 % of requests fail");
+  await follow("is failing: 20 of 80 requests");
   await page.waitForURL("**/functions/checkout");
   await page.locator("#forget").waitFor();
   await follow("Open an example of error 1");

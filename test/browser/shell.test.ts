@@ -27,7 +27,7 @@ describe("Find", () => {
     await page.waitForURL("**/access/audit");
     await page.keyboard.press("Control+k");
     await page.keyboard.type(world().seeded.functions.plain);
-    const found = dialog.getByRole("link", { name: /function$/ });
+    const found = dialog.getByRole("link", { name: /Worker$/ });
     // The list may come before what was typed is looked at.
     await expect.poll(() => found.count(), { timeout: 30_000 }).toBe(1);
     await page.keyboard.press("ArrowDown");

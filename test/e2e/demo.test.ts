@@ -33,7 +33,7 @@ describe("the demo", () => {
   // First: the next run removes what this one leaves on disk.
   it.runIf(canSeeProcesses)("leaves nothing running when it is killed", async ({ expect }) => {
     const demo = start();
-    await demo.said("The shipper answers");
+    await demo.said("logship is running");
     expect(demo.processes().length).toBeGreaterThan(2);
     demo.process.kill("SIGKILL");
     await demo.ended;
@@ -47,7 +47,7 @@ describe("the demo", () => {
     const code = await demo.ended;
     expect(code, demo.output()).toBe(0);
     const output = demo.output();
-    expect(output).toMatch(/The shipper answers on http:\/\/localhost:\d+ \(8787 is in use\)/);
+    expect(output).toMatch(/logship is running on http:\/\/localhost:\d+ \(8787 is in use\)/);
     expect(output).toMatch(/All 19 events arrived, each exactly once/);
     expect(output).toMatch(/demo\/\d{8}\/\d{8}T\d{6}Z_\d{8}T\d{6}Z_[0-9a-f]{8}\.log\.gz/);
     for (const line of KINDS) expect(output).toContain(line);

@@ -23,7 +23,7 @@ export async function startHostOf({ folder }: IsolatedShipper, port: number): Pr
   try {
     if (host.port !== port) throw new Error(`port ${port}, which the shipper was told, is taken`);
     await until({
-      what: "the function host to find the shipper",
+      what: "the function host to find logship",
       withinMs: FOUND_WITHIN_MS,
       look: async () => host.output,
       enough: (output) => /logship\S* .*\[connected\]/.test(output),

@@ -105,7 +105,7 @@ describe("the events of a function that runs locally", () => {
     expect(await visit("shop", "/a?b=c")).toMatchObject({ status: 200, text: "one" });
     const thrown = await visit("shop", "/throw");
     expect([thrown.status, thrown.headers["content-type"]]).toEqual([500, "text/plain; charset=utf-8"]);
-    expect(thrown.text).toBe("The function shop failed. TypeError: as asked\n");
+    expect(thrown.text).toBe("The Worker shop failed. TypeError: as asked\n");
     expect(await visit("logship")).toMatchObject({ status: 200, text: "no relation" });
     await countedEvents(3);
 
@@ -154,7 +154,7 @@ describe("an upload", () => {
     expect(await visit("changing")).toMatchObject({ text: "two" });
     await shipper.api.deleteFunction("changing");
     const gone = await visit("changing");
-    expect([gone.status, gone.text]).toEqual([404, "No function changing is uploaded.\n"]);
+    expect([gone.status, gone.text]).toEqual([404, "No Worker changing is uploaded.\n"]);
     await upload("changing", answering("three"));
     expect(await visit("changing")).toMatchObject({ text: "three" });
   });
@@ -394,7 +394,7 @@ describe("what wrangler dev serves itself", () => {
     "has no explorer on the port of the functions, whoever asks: %s",
     async (path, { expect }) => {
       const answer = await ask(host.port, `localhost:${host.port}`, path);
-      expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("Uploaded functions run here")]);
+      expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("Uploaded Workers run here")]);
     },
   );
 });

@@ -24,7 +24,7 @@ describe("an upload that fails", () => {
     const { job, control } = await failingJob(world, rule({ do: "answer", status: 503 }, PUTS));
     await pass(world);
     const { status, body } = await setAside(idOf(job));
-    expect([status, body.result.why]).toEqual([200, expect.stringMatching(/^set aside by hand; .*HTTP 503/)]);
+    expect([status, body.result.why]).toEqual([200, expect.stringMatching(/^put on hold by hand; .*HTTP 503/)]);
     expect(await countsOf(job)).toMatchObject({ pending: 0, set_aside: 10 });
     await world.checkBalances();
     // Once more changes nothing.
@@ -67,7 +67,7 @@ describe("an upload that fails", () => {
       const done = way === "aside" ? setAside(idOf(job)) : api("POST", `/logship/set-aside/${idOf(job)}/resend`, conf);
       expect((await done).status).toBe(200);
       expect(await alarmMs(job)).toBeLessThanOrEqual(world.clock.nowMs());
-      expect((await said(job)) ?? "").not.toContain("it is being tried again");
+      expect((await said(job)) ?? "").not.toContain("logship is retrying");
       await pass(world, 0);
       expect(await countsOf(job)).toMatchObject({ delivered: way === "aside" ? 3 : 13, pending: 0 });
       for (const { id } of await asideOf(job)) expect((await resend(id)).status).toBe(200);
@@ -112,7 +112,7 @@ describe("an upload that fails", () => {
       await pass(world);
       expect((await countsOf(job)).delivered).toBe(2 * n + 2);
       expect(await viewOf(job)).toMatchObject({
-        error_message: "upload failed: HTTP 500; it is being tried again",
+        error_message: "upload failed: HTTP 500; logship is retrying",
         last_error: expect.any(String),
       });
     }

@@ -108,7 +108,7 @@ describe("an answer of Azure's", () => {
       await control.script([rule({ do: "answer", status, code }, PUTS)]);
       for (let n = 0; n < 4; n++) {
         await pass(world, HOUR_MS / 2);
-        expect(await said(job)).toMatch(new RegExp(`HTTP ${status} ${code}.*; it is being tried again$`));
+        expect(await said(job)).toMatch(new RegExp(`HTTP ${status} ${code}.*; logship is retrying$`));
         expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       }
       await control.script([]);
@@ -130,7 +130,7 @@ describe("an answer of Azure's", () => {
       const { job, control } = await container(world);
       await control.script([rule({ do: "answer", status, code })]);
       for (let n = 0; n < 12; n++) await pass(world, 300_000);
-      expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
+      expect(await said(job)).toMatch(new RegExp(`^delivery paused: HTTP ${status} ${code}; records are kept`));
       expect(await attempts(control)).toBeGreaterThan(3);
       await control.script([]);
       world.clock.advance(1);

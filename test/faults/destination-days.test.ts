@@ -40,11 +40,11 @@ async function interval(world: World, events = 3): Promise<void> {
 
 describe("one of two jobs' store is down for three days, and the other job delivers within its interval all the while", () => {
   const down: readonly (readonly [name: string, action: Action, match: Match, words: RegExp])[] = [
-    ["answers 403", { do: "answer", status: 403, code: "AccessDenied" }, {}, /^parked: HTTP 403/],
-    ["answers 503", { do: "answer", status: 503, code: "SlowDown" }, {}, /HTTP 503 SlowDown; it is being tried again/],
-    ["breaks every connection", { do: "reset", when: "before" }, {}, /connection failed; it is being tried again/],
-    ["has no room left: 507", { do: "answer", status: 507 }, PUTS, /HTTP 507; it is being tried again/],
-    ["takes everything and keeps nothing", { do: "discard" }, PUTS, /the object is not there; it is being tried again/],
+    ["answers 403", { do: "answer", status: 403, code: "AccessDenied" }, {}, /^delivery paused: HTTP 403/],
+    ["answers 503", { do: "answer", status: 503, code: "SlowDown" }, {}, /HTTP 503 SlowDown; logship is retrying/],
+    ["breaks every connection", { do: "reset", when: "before" }, {}, /connection failed; logship is retrying/],
+    ["has no room left: 507", { do: "answer", status: 507 }, PUTS, /HTTP 507; logship is retrying/],
+    ["takes everything and keeps nothing", { do: "discard" }, PUTS, /the object is not there; logship is retrying/],
     ["answers 412 and shows nothing", { do: "answer", status: 412 }, PUTS, /the object is not there/],
   ];
   // A status for which a job is parked, and one for which it is not.
@@ -132,7 +132,7 @@ describe("one of many objects", () => {
       world.clock.advance(300_000);
       await world.runCron();
     }
-    expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
+    expect(await said(job)).toMatch(/HTTP 503; logship is retrying/);
     await control.script([]);
     for (let i = 0; i < 3; i++) {
       world.clock.advance(300_000);
@@ -151,7 +151,7 @@ describe("a store that takes its time", () => {
       const { job, control } = await failingJob(world, rule(action, PUTS, 1));
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
       await until(async () => (await said(job)) !== null);
-      expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
+      expect(await said(job)).toMatch(/no answer in time; logship is retrying/);
       expect([await written(control), (await countsOf(job)).pending]).toEqual([stored, 10]);
       // The late upload has the same bytes, so its arrival changes nothing.
       await control.release();
@@ -165,7 +165,7 @@ describe("a store that takes its time", () => {
     const { job, control } = await failingJob(world, rule({ do: "trickle", status: 503, code: "SlowDown" }, PUTS, 1));
     await outlast(world, job.id, () => control.whenHeld(1), []);
     await until(async () => (await said(job)) !== null);
-    expect(await said(job)).toMatch(/HTTP 503 SlowDown; it is being tried again/);
+    expect(await said(job)).toMatch(/HTTP 503 SlowDown; logship is retrying/);
   });
 
   row("the store answers 200, one byte a second: HEAD decides", async (world) => {
@@ -198,7 +198,7 @@ describe("a large object", () => {
     ]);
     for (let i = 0; i < 6; i++) await pass(world, 300_000);
     // The probe finds the error that the broken connection hid.
-    expect(await said(job)).toMatch(/^parked: HTTP 403 AccessDenied/);
+    expect(await said(job)).toMatch(/^delivery paused: HTTP 403 AccessDenied/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
     await control.script([]);
     await pass(world, 300_000);
@@ -211,7 +211,7 @@ describe("a large object", () => {
     const control = controlOf(job);
     await control.script([rule({ do: "reset", when: "during" }, PUTS, 5)]);
     await pass(world);
-    expect(await said(job)).toMatch(/connection failed; it is being tried again/);
+    expect(await said(job)).toMatch(/connection failed; logship is retrying/);
     await world.settle();
     expect(await written(control)).toBe(1);
   });

@@ -68,7 +68,7 @@ describe("a store that does not keep what it was sent", () => {
     const waiting = await failingJob(world, rule(half, PUTS));
     for (let hours = 0; hours < 24; hours += 3) {
       await pass(world, 3 * HOUR_MS);
-      expect(await said(waiting.job)).toMatch(/the store keeps \d+ of \d+ bytes; it is being tried again/);
+      expect(await said(waiting.job)).toMatch(/the store keeps \d+ of \d+ bytes; logship is retrying/);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
     }
     // At most two PUTs per attempt.
@@ -139,8 +139,8 @@ describe("a store that does not keep what it was sent", () => {
 
 describe("an answer that is lost", () => {
   const lost: readonly (readonly [string, Action, words: string])[] = [
-    ["with the connection", { do: "reset", when: "after" }, "connection failed; it is being tried again"],
-    ["behind a proxy", { do: "answer", status: 503, store: true }, "HTTP 503; it is being tried again"],
+    ["with the connection", { do: "reset", when: "after" }, "connection failed; logship is retrying"],
+    ["behind a proxy", { do: "answer", status: 503, store: true }, "HTTP 503; logship is retrying"],
   ];
   /**
    * The most telling first. `verified`: the value at the end; null: undelivered until HEAD answers.
@@ -303,8 +303,8 @@ describe("an object that the store refuses for itself", () => {
         await pass(world);
         expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, set_aside: 10, pending: 0 });
         const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
-        expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
-        expect(await said(job)).toBe(`an object was set aside: HTTP ${status} ${code}`);
+        expect(aside).toMatchObject([{ records: 10, error: `an object is on hold: HTTP ${status} ${code}` }]);
+        expect(await said(job)).toBe(`an object is on hold: HTTP ${status} ${code}`);
         world.jobs.setAside(
           job,
           events.filter(({ day }) => day === "21001121"),
@@ -324,7 +324,7 @@ describe("an object that the store refuses for itself", () => {
         const waiting = await failingJob(world, rule({ do: "answer", status, code }));
         for (let i = 0; i < 12; i++) {
           await pass(world, 300_000);
-          expect(await said(waiting.job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}`));
+          expect(await said(waiting.job)).toMatch(new RegExp(`^delivery paused: HTTP ${status} ${code}`));
           expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
         }
         await waiting.control.script([]);

@@ -162,7 +162,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
       await control.script([broken, ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 10 * MINUTE_MS);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-      expect(await said(job)).toMatch(/connection failed to GET; it is being tried again/);
+      expect(await said(job)).toMatch(/connection failed to GET; logship is retrying/);
       await control.script([ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 10 * MINUTE_MS);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
@@ -200,7 +200,9 @@ describe("a store that refuses one object after another, and takes the probe", (
       for (let hours = 0; hours < 24; hours++) {
         await pass(world, 60 * MINUTE_MS);
         expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 10, pending: 20 });
-        expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code} to one object after another;`));
+        expect(await said(job)).toMatch(
+          new RegExp(`^delivery paused: HTTP ${status} ${code} to one object after another;`),
+        );
       }
       const aside = (await jobObjects(job.id)).find(({ state }) => state === "set_aside");
       const key = aside?.key ?? "";

@@ -54,7 +54,7 @@ describe("a store that cannot now", () => {
             error_message: expect.stringMatching(words),
             last_error: expect.any(String),
           });
-          expect(await said(job)).toMatch(/; it is being tried again$/);
+          expect(await said(job)).toMatch(/; logship is retrying$/);
           expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
         }
         expect(await attempts(control)).toBeGreaterThan(passes / 2);
@@ -103,7 +103,7 @@ describe("a store that asks for patience", () => {
         rule({ do: "answer", status: 503, headers: { "retry-after": header } }, PUTS, 1),
       ]);
       await pass(world);
-      expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
+      expect(await said(job)).toMatch(/HTTP 503; logship is retrying/);
       await pass(world, 5_000);
       expect((await countsOf(job)).delivered).toBe(10);
     });
@@ -136,7 +136,7 @@ describe("a destination that is misconfigured", () => {
         await pass(world, (2 * HOUR_MS) / passes);
         await world.checkBalances();
         if (n % 8 > 2) continue;
-        expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
+        expect(await said(job)).toMatch(new RegExp(`^delivery paused: HTTP ${status} ${code}; records are kept`));
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
       }
       // One attempt every one to five minutes, however often the alarm fires.
@@ -185,7 +185,7 @@ describe("a destination that is misconfigured", () => {
       // The answer to the first attempt is lost, so HEAD is asked as well.
       await control.script([rule({ do: "reset", when: "before" }, PUTS, 1), rule(redirect)]);
       for (let i = 0; i < 6; i++) await pass(world, 300_000);
-      expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status}`));
+      expect(await said(job)).toMatch(new RegExp(`^delivery paused: HTTP ${status}`));
       expect((await control.requests()).some(({ method, action }) => method === "HEAD" && action === "redirect")).toBe(
         true,
       );

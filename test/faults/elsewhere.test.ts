@@ -84,7 +84,7 @@ describe("what is set aside goes to another destination", () => {
     await arrive(world, world.mint(10));
     await pass(world);
     const parked = await said(job);
-    expect(parked).toMatch(/^parked: HTTP 403/);
+    expect(parked).toMatch(/^delivery paused: HTTP 403/);
     await sent(world, { job, id });
     await pass(world, 0);
     // It does not wait for what the job waits for, nor does it end that.
@@ -148,12 +148,12 @@ describe("the other destination fails", () => {
       await through(world);
       const [aside, ...others] = await asideOf(job);
       expect([aside, others]).toMatchObject([{ records: 10, why: expect.stringContaining(`HTTP ${status}`) }, []]);
-      expect(aside?.why).toMatch(/^an object was set aside: 127\.0\.0\.1:\d+: /);
+      expect(aside?.why).toMatch(/^an object is on hold: 127\.0\.0\.1:\d+: /);
       // Nothing of it says that the job's own destination refuses one after another.
       await own.script([rule({ do: "answer", status: 413 }, PUTS, 1)]);
       await arrive(world, world.mint(10));
       await pass(world);
-      expect(await said(job)).toMatch(/^an object was set aside: HTTP 413/);
+      expect(await said(job)).toMatch(/^an object is on hold: HTTP 413/);
       await own.script([]);
       for (const each of await asideOf(job)) await resend(each.id);
       await expectSettled(world, job, { delivered: 40, set_aside: 0 });

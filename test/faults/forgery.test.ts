@@ -69,7 +69,7 @@ describe("a bound function calls the handlers by RPC", () => {
     const job = await world.createJob();
     const body = message([lineAt(NOON)], NOON + 75 * YEAR_MS);
     const told = await refusal(() => bound.queue(batchOf(body)));
-    expect(told).toBe("TypeError: queue() takes batches of the platform's queues only");
+    expect(told).toBe("TypeError: queue() takes batches of Cloudflare's queues only");
     expect((await countsOf(job)).received).toBe(0);
     expect(await lastComplete(job.id)).toBeNull();
   });
@@ -85,7 +85,7 @@ describe("a bound function calls the handlers by RPC", () => {
     async ([controller]) => {
       new World(NOON);
       const told = await refusal(() => bound.scheduled(controller));
-      expect(told).toBe("TypeError: scheduled() is for the platform's clock only");
+      expect(told).toBe("TypeError: scheduled() is for Cloudflare's clock only");
     },
   );
 

@@ -51,7 +51,7 @@ describe("a receiver that cannot now", () => {
       for (let n = 0; n < 3; n++) {
         await pass(world, (2 * HOUR_MS) / 3);
         expect(await said(job)).toMatch(words);
-        expect(await said(job)).toMatch(/; it is being tried again$/);
+        expect(await said(job)).toMatch(/; logship is retrying$/);
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
       }
       const failed = await posts(control);
@@ -68,7 +68,7 @@ describe("a receiver that cannot now", () => {
       const { job, control } = await failingJob(world, rule(action, POSTS, 1), { receiver: kind });
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
       await until(async () => (await said(job)) !== null);
-      expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
+      expect(await said(job)).toMatch(/no answer in time; logship is retrying/);
       await control.release();
       await world.settle();
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10]);
@@ -110,7 +110,7 @@ describe("a receiver that cannot now", () => {
       });
       for (let n = 0; n < 4; n++) await pass(world, 900_000);
       expect(await said(job)).toMatch(words);
-      expect(await said(job)).toMatch(/; it is being tried again$/);
+      expect(await said(job)).toMatch(/; logship is retrying$/);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       const failed = await posts(control);
       await control.script([]);
@@ -125,7 +125,7 @@ describe("a receiver that cannot now", () => {
       receiver: "loki",
     });
     for (let n = 0; n < 4; n++) await pass(world, HOUR_MS);
-    expect(await said(job)).toMatch(/^parked: HTTP 260 blocked_ingestion; nothing is lost/);
+    expect(await said(job)).toMatch(/^delivery paused: HTTP 260 blocked_ingestion; records are kept/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
     await control.script([]);
     await world.jobs.change(job, { name: "mended" });
@@ -173,7 +173,7 @@ describe("a receiver that is misconfigured", () => {
         await arrive(world, world.mint(5));
         await pass(world, HOUR_MS);
         await world.checkBalances();
-        expect(await said(job)).toMatch(/^parked: HTTP \d{3}(?: [A-Za-z]+)?; nothing is lost/);
+        expect(await said(job)).toMatch(/^delivery paused: HTTP \d{3}(?: [A-Za-z]+)?; records are kept/);
         expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 15 + 5 * n });
       }
       await control.script([]);
@@ -199,7 +199,7 @@ describe("a receiver that is misconfigured", () => {
       { receiver: "elastic" },
     );
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
-    expect(await said(job)).toMatch(/^parked: HTTP 400 strict_dynamic_mapping; nothing is lost/);
+    expect(await said(job)).toMatch(/^delivery paused: HTTP 400 strict_dynamic_mapping; records are kept/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
   });
 
@@ -210,12 +210,14 @@ describe("a receiver that is misconfigured", () => {
     });
     await pass(world);
     const counts = { delivered: 0, set_aside: 1, pending: 0 };
-    expect([await said(job), await countsOf(job)]).toMatchObject([/^an object was set aside: HTTP 400/, counts]);
+    expect([await said(job), await countsOf(job)]).toMatchObject([/^an object is on hold: HTTP 400/, counts]);
     for (let n = 0; n < 3; n++) {
       await arrive(world, world.mint(4));
       await pass(world, 60_000);
     }
-    expect(await said(job)).toMatch(/^parked: HTTP 400 document_parsing_exception to one object after another/);
+    expect(await said(job)).toMatch(
+      /^delivery paused: HTTP 400 document_parsing_exception to one object after another/,
+    );
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 1, pending: 12 });
     await control.script([]);
     const [aside] = (await asideOf(job)).map(({ id }) => id);
@@ -227,9 +229,9 @@ describe("a receiver that is misconfigured", () => {
 
 describe("a receiver that is down for days", () => {
   const down: readonly (readonly [string, Action, words: RegExp])[] = [
-    ["answers 403", { do: "answer", status: 403 }, /^parked: HTTP 403/],
-    ["answers 503", { do: "answer", status: 503 }, /HTTP 503(?: [A-Za-z]+)?; it is being tried again/],
-    ["takes all and answers nothing", { do: "reset", when: "after" }, /connection failed; it is being tried again/],
+    ["answers 403", { do: "answer", status: 403 }, /^delivery paused: HTTP 403/],
+    ["answers 503", { do: "answer", status: 503 }, /HTTP 503(?: [A-Za-z]+)?; logship is retrying/],
+    ["takes all and answers nothing", { do: "reset", when: "after" }, /connection failed; logship is retrying/],
   ];
   for (const [kind, [name, action, words]] of cells(variants(LASTING, 2), down)) {
     row(`${kind} ${name} for three days, and another job delivers all the while`, async (world) => {

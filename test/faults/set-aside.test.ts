@@ -247,7 +247,7 @@ describe("an object that the store refuses for itself", () => {
     await resend(id);
     await pass(world, 0);
     expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10, pending: 0 });
-    expect(await said(job)).toBe("an object was set aside: HTTP 413 EntityTooLarge");
+    expect(await said(job)).toBe("an object is on hold: HTTP 413 EntityTooLarge");
     await controlOf(job).script([]);
     await resendAll();
   });

@@ -185,7 +185,7 @@ describe("keys", () => {
       for (let hours = 0; hours < 24; hours++) {
         await pass(world, 3_600_000);
         expect(await said(job)).toMatch(words);
-        expect(await said(job)).toMatch(/^parked: /);
+        expect(await said(job)).toMatch(/^delivery paused: /);
         expect(await said(job)).not.toContain("hunter2");
         expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
         world.injected();
@@ -205,7 +205,7 @@ describe("keys", () => {
     await redeploy(job, { DEST_TEST: "" });
     for (let hours = 0; hours < 24; hours++) {
       await pass(world, 3_600_000);
-      expect(await said(job)).toMatch(/^parked: .*DEST_TEST/);
+      expect(await said(job)).toMatch(/^delivery paused: .*DEST_TEST/);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       world.injected();
     }
@@ -224,7 +224,7 @@ describe("keys", () => {
       sql.exec("UPDATE reader SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));
     });
     await pass(world, 300_000);
-    expect(await said(job)).toMatch(/^parked: neither SECRETS_KEY/);
+    expect(await said(job)).toMatch(/^delivery paused: neither SECRETS_KEY/);
     await world.jobs.move(job);
     await world.runAlarms();
     expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);

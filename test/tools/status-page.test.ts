@@ -50,7 +50,7 @@ describe("the page about status", () => {
     ["queue_large", `an error with ${QUEUE_FULL_BYTES / 1e9} GB`],
     ["ledger_large", `half of the ${(2 * LEDGER_LARGE_BYTES) / 1e9} GB`],
     ["ledger_busy", `more than ${SHARD_LOAD.parts} parts or ${SHARD_LOAD.bytes / 1e6} MB a second`],
-    ["functions_more", `more than ${NAMED_MAX} functions`],
+    ["functions_more", `more than ${NAMED_MAX} Workers`],
     ["functions_not_watched", `more than ${RHYTHM_BOUNDS.names.toLocaleString("en")} names`],
   ])("says of %s what holds: %s", (kind, words) => {
     expect(said(kind)).toContain(words);

@@ -64,7 +64,7 @@ async function startSample(
   { state, signal, say, keep }: Foreground,
 ): Promise<LocalServer> {
   const port = shipper.port + 1;
-  say(`Starting the sample function ${SAMPLE_NAME}, with the shipper as its tail consumer …`);
+  say(`Starting the sample Worker ${SAMPLE_NAME}, with logship as its tail consumer …`);
   const sample = await startDevServer({
     ...built,
     port,
@@ -73,14 +73,14 @@ async function startSample(
     logFile: join(state, "sample.log"),
     signal,
   });
-  keep("the sample function", sample);
+  keep("the sample Worker", sample);
   await until({
-    what: "the sample function to find the shipper",
+    what: "the sample Worker to find logship",
     withinMs: 15_000,
     look: async () => sample.output.includes("logship [connected]"),
     enough: Boolean,
   });
-  say(`The sample function answers on ${portWords(sample, port)}.`);
+  say(`The sample Worker answers on ${portWords(sample, port)}.`);
   return sample;
 }
 
@@ -128,7 +128,7 @@ async function askSample(url: string, faults: string[], say: Say): Promise<strin
   const visits = sampleVisits(url);
   const visited = await trigger(visits, faults);
   say(
-    `Sent ${visits.length} requests to the sample function: two throw, one fails after the answer, one logs 121 lines.`,
+    `Sent ${visits.length} requests to the sample Worker: two throw, one fails after the answer, one logs 121 lines.`,
   );
   say("They cause two RPC calls, a queue batch, and an alarm of a durable object.");
   const schedules = sampleSchedules(url);
@@ -153,7 +153,7 @@ async function postEvents(api: ApiClient, say: Say): Promise<string[]> {
     posted.map(({ event }) => event),
     { ndjson: true, gzip: true },
   );
-  say(`POST /events: ${accepted} events of another function, as gzipped NDJSON; one is from yesterday.`);
+  say(`POST /events: ${accepted} events of another Worker, as gzipped NDJSON; one is from yesterday.`);
   return posted.map(({ ships }) => ships);
 }
 

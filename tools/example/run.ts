@@ -40,7 +40,7 @@ async function start(foreground: Foreground, port: number): Promise<Running> {
   const secrets = { PAYMENT_TOKEN: randomBytes(24).toString("base64url"), SHOP_ADDRESS: "Tea shop, Harbour Street 1" };
   await buildExample(app, secrets, { signal, logFile: join(state, "build.log") });
   const shipper = await startLocalShipper(foreground, SHOP_NAME, port);
-  say(`Starting the shop ${SHOP_NAME}: vite preview, with the shipper as its tail consumer …`);
+  say(`Starting the shop ${SHOP_NAME}: vite preview, with logship as its tail consumer …`);
   const wanted = portAfter(shipper.server.port);
   const shop = await startShop({
     app,

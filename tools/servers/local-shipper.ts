@@ -38,7 +38,7 @@ export async function startLocalShipper(
   const created = ensureDevVars();
   if (created) say(`Created ${shown(DEV_VARS)}, with random secrets.`);
   const devVars = readDevVars();
-  say("Starting the shipper, with a local queue, durable objects and S3 endpoint …");
+  say("Starting logship, with a local queue, durable objects and S3 endpoint …");
   const registry = join(state, "registry");
   const server = await startDevServer({
     config: SHIPPER_CONFIG,
@@ -55,8 +55,8 @@ export async function startLocalShipper(
     }),
     signal,
   });
-  keep("the shipper", server);
-  say(`The shipper answers on ${portWords(server, port)}.`);
+  keep("logship", server);
+  say(`logship is running on ${portWords(server, port)}.`);
   const api = new ApiClient(server.url, { token: devVars.adminToken, account: ACCOUNT });
   return { server, api, bucket: new Bucket(server.url), registry, signIn: signInLine(server.url, devVars) };
 }

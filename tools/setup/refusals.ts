@@ -85,7 +85,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "subdomain_missing":
       return `The account has no workers.dev subdomain. Open ${DASH}/${refusal.account}/workers-and-pages once to create one, or add a route to wrangler.jsonc and pass its address with --url. ${AGAIN}`;
     case "name_taken":
-      return `The account already has another Worker named "${refusal.name}", which would be replaced. Choose another "name" in wrangler.jsonc, and set vars.SELF_NAME to the same.`;
+      return `The account already has another Worker named "${refusal.name}", which this would replace. Choose another "name" in wrangler.jsonc, and set vars.SELF_NAME to the same.`;
     case "exists_meanwhile":
       return `It was created meanwhile (${refusal.call}). Run the same command again; it uses what exists.`;
     case "consumer_taken":
@@ -113,13 +113,13 @@ export function refusalSentence(refusal: Refusal): string {
     case "token_wrong":
       return `The deployment does not accept the ADMIN_TOKEN in ${refusal.file}. Put the right one there, or replace it with --new-token.`;
     case "silent":
-      return `The Worker does not answer at ${refusal.url} (${refusal.last}). A new workers.dev address may take some minutes. ${AGAIN} If the Worker has another address, pass it with --url.`;
+      return `The Worker does not answer at ${refusal.url} (${refusal.last}). A new workers.dev address may take a few minutes. ${AGAIN} If the Worker has another address, pass it with --url.`;
     case "job_refused":
       return `The Worker did not create the job: ${refusal.why}. Correct the destination. ${AGAIN}`;
     case "canary_not_ok":
       return `The canary was not read back (${refusal.state}): ${refusal.why}. docs/status.md explains each state. ${AGAIN}`;
     case "attached":
-      return `These Workers are attached, and their events would be lost: ${refusal.workers.join(", ")}. Detach them first with \`npm run attach -- <folder> --detach\`, and deploy them.`;
+      return `These Workers are attached and would lose their events: ${refusal.workers.join(", ")}. Detach them first with \`npm run attach -- <folder> --detach\`, and deploy them.`;
   }
 }
 

@@ -97,13 +97,13 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
 /** The same of the extra fields. */
 export const EXTRA_DESCRIPTIONS: Readonly<Record<ExtraField, string>> = {
   Source:
-    "string; where the record came from: tail (traced by the platform), http:<name of the token or member that sent it>, rpc; empty if unknown",
+    "string; where the record came from: tail (traced by Cloudflare), http:<name of the token or member that sent it>, rpc; empty if unknown",
   RequestHeaders: "object; some headers of the request, by lower-case name; none that may hold a secret",
   RequestCF: "object; what Cloudflare knows of the request: colo, country, asn, httpProtocol, tlsVersion and others",
   ExceptionStacks: "array[string]; the stack of each of Exceptions, in their order; empty for one that has none",
   DurableObjectID: "string; id of the Durable Object that ran; empty if none did",
   ExecutionModel: "string; stateless, durableObject or workflow",
-  Truncated: "bool; whether the platform cut off logs of the invocation before it handed them on",
+  Truncated: "bool; whether Cloudflare cut off logs of the invocation before it handed them on",
   LogErrors:
     "array[object]; the errors among the arguments of Logs, each with Log and Argument (its place, from 0), name, message and stack",
   Preview: "object; the preview deployment that ran, with id, slug and name; empty if none did",

@@ -49,7 +49,7 @@ export function noteOn(format: FormatName, url: string): AddressNote | null {
 /** The note as a sentence. */
 export function noteWords(format: FormatName, note: AddressNote): string {
   if (note.kind === "other")
-    return `This is an address of ${FORMAT[note.host].label}, which does not take the format of ${FORMAT[format].label}.`;
+    return `This address belongs to ${FORMAT[note.host].label}, which does not accept the format of ${FORMAT[format].label}.`;
   const form = format === "email" ? "" : KNOWN[format].form;
-  return `Such an address of ${FORMAT[format].label} looks like this: ${form}`;
+  return `An address of ${FORMAT[format].label} looks like this: ${form}`;
 }

@@ -5,15 +5,15 @@ import type { FormatName } from "./alert-formats.ts";
 /** What to do about an answer, as {@link answerWords} words it; null: none came. */
 export function remedyFor(words: string | null): string {
   const status = statusIn(words);
-  if (isBusy(words)) return "It asks for fewer calls: they are made later by themselves.";
+  if (isBusy(words)) return "It asks for fewer calls. logship makes them later.";
   if (status === 401 || status === 403) return "The address or key may be revoked: enter a new one.";
   if (status === 404) return "Nothing is at that address: enter another one.";
-  if (status === 410) return "The address was removed at the receiver: enter another one.";
+  if (status === 410) return "The address no longer exists there: enter another one.";
   if (status >= 300 && status < 400) return "Enter the address that it redirects to.";
-  if (status >= 400 && status < 500) return "Check that the receiver takes this format.";
+  if (status >= 400 && status < 500) return "Check that this address accepts the format.";
   if (words?.includes("e-mail") === true)
     return "Check the binding ALERT_EMAIL, the sender, and that it may write there.";
-  return "Check that the receiver is up.";
+  return "Check that the service at this address is up.";
 }
 
 /** Whether the receiver accepted the call. */

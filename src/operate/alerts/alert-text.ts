@@ -29,7 +29,7 @@ export function headline(alert: CallBody): string {
 
 /** What stands below the headline. */
 export function lines({ type, data }: CallBody): string[] {
-  if (type === "webhook.test") return ["An alert from logship would look like this."];
+  if (type === "webhook.test") return ["Alerts from logship look like this."];
   const about = `About: ${subjectWords(data)}. Since ${data.since?.slice(0, 19).replace("T", " ")} UTC.`;
   if (type === "incident.over") return [about];
   return [about, ...affectedLine(data), ...(data.advice === undefined ? [] : [data.advice])];
@@ -43,7 +43,7 @@ export function subjectWords({ subject, job_name, receiver }: CallBody["data"], 
     case "job":
       return job_name === undefined ? `job ${subject.id}` : `job ${subject.id}, ${name(job_name)}`;
     case "function":
-      return `function ${name(subject.name)}`;
+      return `Worker ${name(subject.name)}`;
     case "account":
     case undefined:
       return "the account";
@@ -60,9 +60,10 @@ function namedSummary({ summary, subject, job_name }: CallBody["data"]): string 
   return `${summary.slice(0, end)} ${name}${summary.slice(end)}`;
 }
 
-/** `Over: job 1, orders to archive: parked, 17:03 to 17:06 UTC (3 min).` */
+/** `Over: job 1, orders to archive: lagging, 17:03 to 17:06 UTC (3 min).` */
 function overLine(data: CallBody["data"]): string {
-  const what = (data.kind ?? "").replace(/^(?:function|webhook)_/, "").replaceAll("_", " ");
+  const kind = (data.kind ?? "").replace(/^(?:function|webhook)_/, "");
+  const what = kind.replace("parked", "delivery_paused").replace("set_aside", "on_hold").replaceAll("_", " ");
   const subject = subjectWords(data, NAME_MAX.headline);
   return `Over: ${[`${subject}: ${what}`, ...timesOf(data)].join(", ")}.`;
 }

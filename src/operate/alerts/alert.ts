@@ -66,7 +66,7 @@ export function parseAddress(
   if (env.ALERT_EMAIL === undefined || !env.ALERT_EMAIL_FROM)
     return {
       ok: false,
-      why: 'there is no e-mail here: add "send_email": [{ "name": "ALERT_EMAIL" }] and "vars": { "ALERT_EMAIL_FROM": "<sender>" } to wrangler.jsonc, and deploy',
+      why: 'this deployment sends no e-mail yet: add "send_email": [{ "name": "ALERT_EMAIL" }] and "vars": { "ALERT_EMAIL_FROM": "<sender>" } to wrangler.jsonc, and deploy',
     };
   return RECIPIENT.test(sent) ? { ok: true, value: sent } : { ok: false, why: "must be one e-mail address" };
 }

@@ -81,7 +81,10 @@ export function callBody(
 
 /** The body of a test call. @param origin as of {@link callBody}. */
 export function testBody(nowMs: number, origin: string | null): string {
-  const data = { summary: "A test call: nothing is wrong.", ...(origin !== null && { url: statusLink(origin) }) };
+  const data = {
+    summary: "This is a test call. Nothing is wrong.",
+    ...(origin !== null && { url: statusLink(origin) }),
+  };
   return JSON.stringify({ type: "webhook.test", timestamp: rfc3339(nowMs), data });
 }
 

@@ -255,7 +255,7 @@ function moreFinding(left: readonly Finding[]): Finding {
   return {
     subject: { type: "account" },
     ...head(MORE, left.some(({ severity }) => severity === "error") ? "error" : "warning"),
-    summary: `${left.length} more findings than are tracked individually.`,
+    summary: `${left.length} more findings are too many to track one by one.`,
     advice: "Fix what many of them have in common; the status lists all findings.",
   };
 }

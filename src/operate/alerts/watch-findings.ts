@@ -1,5 +1,6 @@
 /** Findings of the watch about itself and about the webhook. */
 
+import { counted } from "../../base/counted.ts";
 import type { Finding } from "../status/finding.ts";
 import { head } from "../status/finding-text.ts";
 import { WEBHOOK_FAILING } from "../status/kinds.ts";
@@ -17,7 +18,7 @@ export function checkFailed(): Finding {
   return {
     subject: { type: "account" },
     ...head(CHECK_FAILED, "error"),
-    summary: "The status check itself fails: problems may go unnoticed.",
+    summary: "The status check itself fails, so problems may go unnoticed.",
     advice:
       "The log line `status check failed` gives the reason. Until the check works again, open incidents stay open.",
   };
@@ -38,7 +39,7 @@ export function webhookFinding(webhook: ReceiverState | null, opens: boolean, no
   if (goneMs !== null) {
     return finding(
       goneMs,
-      `The ${what} is off: its receiver answered HTTP 410 (Gone).`,
+      `The ${what} is off, because its address answered HTTP 410 (Gone).`,
       "Set another address, enable it again if that was a mistake, or delete it.",
     );
   }
@@ -46,13 +47,13 @@ export function webhookFinding(webhook: ReceiverState | null, opens: boolean, no
   if (webhook.enabled && !opens)
     return finding(
       failingSinceMs,
-      `The stored ${what} cannot be decrypted, so no calls are made.`,
+      `logship cannot decrypt the stored ${what}, so it makes no calls.`,
       "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or enter its address again.",
     );
   if (failingSinceMs === null || (failures < FAILURES && nowMs - failingSinceMs < FAILING_MS)) return null;
   return finding(
     failingSinceMs,
-    `The receiver of the ${what} does not accept calls: ${lastAnswer ?? "it was not called"}. Waiting: ${waiting}.`,
-    `${remedyFor(lastAnswer)}${isBusy(lastAnswer) ? "" : " Then test it: if the test is accepted, waiting calls follow."} Each call is retried for ${GIVE_UP_MS / 86_400_000} days.`,
+    `The address of the ${what} does not accept calls: ${lastAnswer ?? "there was none yet"}. ${counted(waiting, "calls")} waiting.`,
+    `${remedyFor(lastAnswer)}${isBusy(lastAnswer) ? "" : " Then test it: once a test succeeds, waiting calls follow."} logship retries each call for ${GIVE_UP_MS / 86_400_000} days.`,
   );
 }

@@ -23,7 +23,7 @@ export interface WatcherState {
   holder: string;
   /** UTF-8: as a string of two bytes a character, the longest filter would not fit. */
   filter: Uint8Array;
-  /** Name of the function, in UTF-8; empty: any. */
+  /** Name of the Worker, in UTF-8; empty: any. */
   script: Uint8Array;
   /** A part of any string of a record, in UTF-8; empty: any record. */
   text: Uint8Array;
@@ -43,7 +43,7 @@ export interface WatcherState {
 export interface Wants {
   /** As of a job. */
   filter: string;
-  /** Name of the function. */
+  /** Name of the Worker. */
   script: string;
   /** A part of any string of the record, whatever its case. */
   text: string;

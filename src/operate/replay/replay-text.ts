@@ -33,6 +33,6 @@ export function sourceFault({ why, words: said, retryAfterS, cause }: Unread): S
 export function waitingWords(error: Failure): string {
   const { words } = error;
   return parks(error)
-    ? `${words}; nothing is lost, it is tried again every few minutes`
-    : `${words}; it is being tried again`;
+    ? `${words}; nothing is lost, and logship retries every few minutes`
+    : `${words}; logship is retrying`;
 }

@@ -144,5 +144,5 @@ export function inWords(left: readonly NotSearched[]): End["not_searched"] {
     return { what: `${numbers.length} objects of job ${job}: ${numbers.slice(0, NUMBERS_MAX).join(", ")}${more}`, why };
   });
   const others = groups.length - WHYS_MAX;
-  return others > 0 ? [...words, { what: `${others} more`, why: "there are too many reasons to name all" }] : words;
+  return others > 0 ? [...words, { what: `${others} more`, why: "too many reasons to name" }] : words;
 }

@@ -250,19 +250,19 @@ class Search {
     };
     this.#begun += 1;
     if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
-      return this.#fail(source, "its store did not give others; it was not asked for this one");
+      return this.#fail(source, "skipped, because the store had refused the previous ones");
     this.#rawBytes += source.rawBytes;
     for (let tries = source.isHeld ? HELD_TRIES : 1; ; tries--) {
       try {
         const content = await source.open((bytes) => {
           this.#progress.bytesRead += bytes;
           if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
-          if (platform.now() > untilMs) throw new ReadFault("silent", "reading it takes too long");
+          if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
         });
         const { records, unreadable } = await scan(this.#whileWanted(content), query, found);
         this.#progress.records += records;
         this.#progress.read += 1;
-        if (unreadable > 0) this.#leave(source, `${unreadable} of its lines are no records as JSON`);
+        if (unreadable > 0) this.#leave(source, `${unreadable} of its lines are not JSON records`);
         this.#read.set(keyOf(source), { batch: [job, node, batch], told: null, isFailed: false });
         if (!source.isHeld) this.#refusals.set(job, 0);
         return;

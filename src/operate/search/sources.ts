@@ -56,9 +56,9 @@ export async function listSources(
   const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
   const notSearched = silent.map((id) => leave(id, "its log does not answer"));
   for (const { job, records: count } of unmade)
-    notSearched.push(leave(job, `could not be made of what the log has: ${records(count)}`));
+    notSearched.push(leave(job, `logship could not prepare ${records(count)} from the log`));
   const shippedBy = (id: number): NotSearched =>
-    leave(id, `what its rerun ${rerunName(id)} ships: the job may have shipped the same records`);
+    leave(id, `rerun ${rerunName(id)} may ship the same records as the job`);
   for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
   const list: Source[] = [];
   const unsearchable: Known[] = [];

@@ -31,7 +31,7 @@ export async function notReadYet(
     }
     return waits.flatMap(({ job, unread, isOnHold }) => [
       ...(unread > 0 ? [leave(job, `not read from the log yet: ${records(unread)}`)] : []),
-      ...(isOnHold ? [leave(job, "messages that are set aside may have records for it")] : []),
+      ...(isOnHold ? [leave(job, "messages on hold may have records for it")] : []),
     ]);
   } catch (error) {
     log.warn("the log did not answer a search", { error: errorText(error) });

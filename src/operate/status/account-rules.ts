@@ -52,9 +52,9 @@ function silenceFindings(facts: Facts): Rest[] {
   const { controlAnswered, account, functions, replays, attachments } = facts;
   const silent = (kind: Rest["kind"], part: string, unknown: string): Rest => ({
     ...head(kind, "warning"),
-    summary: `${part} does not answer. Unknown: ${unknown}.`,
+    summary: `${part} does not answer, so it is unknown ${unknown}.`,
     advice:
-      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on Cloudflare's status page.",
   });
   return [
     ...(controlAnswered
@@ -64,11 +64,11 @@ function silenceFindings(facts: Facts): Rest[] {
     // The ledger can answer for its totals and still time out on the counts of functions, which are
     // far more.
     ...(account !== NO_ANSWER && functions === NO_ANSWER
-      ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
+      ? [silent("ledger_silent", "The account's ledger (counts of Workers)", "whether any Worker has gone quiet")]
       : []),
     ...(replays === NO_ANSWER ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
     ...(attachments === NO_ANSWER
-      ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
+      ? [silent("attachments_silent", "The attachment check", "whether Workers are still attached")]
       : []),
   ];
 }
@@ -97,9 +97,9 @@ function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usua
     ...head("no_events", "warning", never ? since : (usual?.lastMs ?? null)),
     summary: never
       ? "A job is enabled, but no event has ever arrived."
-      : "No event has arrived from any function for longer than usual.",
+      : "No event has arrived from any Worker for longer than usual.",
     advice:
-      'Check that your functions run and are attached: `"tail_consumers": [{ "service": "logship" }]` in their project file, and deployed.',
+      'Check that your Workers run, and that each is deployed with `"tail_consumers": [{ "service": "logship" }]` in its project file.',
   };
 }
 
@@ -109,17 +109,17 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Rest[
   if (intakeLost.grewMs !== null && nowMs - intakeLost.grewMs <= LOSS_TOLD_MS) {
     findings.push({
       ...head("intake_lost", "error", intakeLost.sinceMs, intakeLost.by, "events"),
-      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the log accepted them.`,
+      summary: `logship lost ${counted(intakeLost.by, "events")} on arrival: neither the queue nor the log accepted them.`,
       advice:
-        "These events are gone. Look for `intake lost events` in this service's log; if it continues, check the platform's status page. This finding stays for a day after the last loss.",
+        "These events are gone. Look for `intake lost events` in this service's log; if it continues, check Cloudflare's status page. This finding stays for a day after the last loss.",
     });
   }
   if (intakeUnfit.grewMs !== null && nowMs - intakeUnfit.grewMs <= LOSS_TOLD_MS) {
     findings.push({
       ...head("intake_unfit", "error", intakeUnfit.sinceMs, intakeUnfit.by, "events"),
-      summary: `${counted(intakeUnfit.by, "events")} that Cloudflare traced could not be kept: they are larger than a record may be, or no trace events.`,
+      summary: `logship could not keep ${counted(intakeUnfit.by, "events")} that Cloudflare traced: they are too large for a record, or are not trace events.`,
       advice:
-        "These events are gone. Have the function log less in one invocation. This finding stays for a day after the last one.",
+        "These events are gone. Have the Worker log less per invocation. This finding stays for a day after the last one.",
     });
   }
   if (setAside.messages > 0) {
@@ -133,9 +133,9 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Rest[
         setAside.messages,
         "messages",
       ),
-      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.${setAside.stopsClaims ? " One of them cannot be read: last_complete stands still for every job." : ""}`,
+      summary: `logship could not process messages with ${counted(setAside.events, "events")} and put them on hold${grows ? "; their number is growing" : ""}.${setAside.stopsClaims ? " It cannot read one of them, so last_complete stands still for every job." : ""}`,
       advice:
-        "Each entry under Set aside has its reason. Fix the cause, then resend it, or delete what you do not need. Until then last_complete passes none of them.",
+        "Each entry under On hold shows its reason. Fix the cause, then resend the entry, or delete it. Until then, last_complete does not pass it.",
     });
   }
   return findings;
@@ -148,9 +148,9 @@ function unitFindings({ nowMs }: Facts, { status }: AccountFacts): Rest | Rest[]
   const sources = [...new Set(late.map(({ source }) => (source === "" ? "others" : shown(source))))];
   return {
     ...head("times_in_seconds", "warning", null, events, "events"),
-    summary: `The time of ${counted(events, "events")} can only be in seconds, not in milliseconds. They came from ${sources.slice(0, NAMED_MAX).join(", ")}.`,
+    summary: `logship got ${counted(events, "events")} with times in seconds instead of milliseconds. They came from ${sources.slice(0, NAMED_MAX).join(", ")}.`,
     advice:
-      "Have the sender give milliseconds since the epoch. These events are kept as they were sent, under days of early 1970. This finding stays for a day after the last one.",
+      "Have the sender use milliseconds since the epoch. logship keeps these events as they were sent, under days of early 1970. This finding stays for a day after the last one.",
   };
 }
 
@@ -163,9 +163,9 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
     findings.push({
       ...head("queue_old", "error", Math.min(oldestUnfinishedMs, queueOldestMs ?? oldestUnfinishedMs)),
       summary:
-        "Messages keep being redelivered: a shard of the log does not take them, or a newer version of this service wrote them.",
+        "The queue keeps redelivering messages: a shard of the log does not accept them, or a newer version of logship wrote them.",
       advice:
-        "Look in this service's log: `an append failed` names the shard; after `messages of a newer version went back to the queue`, deploy that version again. Nothing is lost: a message that fails for ten days is set aside.",
+        "Look in this service's log: `an append failed` names the shard; after `messages of a newer version went back to the queue`, deploy that version again. Nothing is lost: logship puts a message that fails for ten days on hold.",
     });
   } else if (isOld(queueOldestMs) && isOld(queueSeenMs ?? 0)) {
     findings.push({
@@ -179,7 +179,7 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
     const count = queueBacklog ?? BACKLOG_MIN;
     findings.push({
       ...head("queue_backlog", "warning", backlogSinceMs, count, "messages"),
-      summary: `The queue holds ${counted(count, "messages")}: they arrive faster than they are processed.`,
+      summary: `The queue holds ${counted(count, "messages")}, which arrive faster than logship processes them.`,
       advice:
         "If the backlog does not shrink, raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. The queue keeps a message for fourteen days.",
     });
@@ -202,10 +202,10 @@ function crowdFindings({ status: { crowded } }: AccountFacts): Rest[] {
     return {
       ...{ ...head("sender_crowds", "warning"), ...sentBy(sender) },
       summary: own.some(({ what }) => what === "refused")
-        ? `Requests of ${who} are refused: it names too many functions or far-away days within an hour.`
-        : `${who} names more functions within an hour than are kept one by one: the health of some is part of a sum.`,
+        ? `logship refuses requests of ${who}: it names too many Workers or distant days within an hour.`
+        : `${who} names more Workers within an hour than logship keeps apart, so the health of some is part of a sum.`,
       advice:
-        "Functions of others are not affected. Have the sender use fixed names, and send a backfill in the order of its days; what was refused can be repeated in the next hour.",
+        "Other senders' Workers are not affected. Have the sender use fixed names, send a backfill in the order of its days, and repeat refused requests in the next hour.",
     };
   });
 }
@@ -216,8 +216,8 @@ function restoredFindings({ nowMs }: Facts, { status: { restored } }: AccountFac
   const part = who === "shard" ? "A shard of the log" : `A reader of job ${job}`;
   const lost =
     who === "shard"
-      ? "What it took since is lost to jobs that had not read it, and messages on hold that were sent again since are back."
-      : "What it had read since is lost, or is delivered a second time.";
+      ? "Jobs that had not read its later records have lost these, and messages on hold that you have resent since are back."
+      : "Records that it read since then are lost, or arrive a second time.";
   return {
     ...head("restored", "error", atMs),
     summary: `${part} was restored to an earlier time. ${lost}`,
@@ -242,9 +242,9 @@ function sizeFindings({ status: { storedBytes } }: AccountFacts): Rest | Rest[] 
   const isFull = storedBytes >= SHARD_MAX_BYTES;
   return {
     ...head("ledger_large", isFull ? "error" : "warning"),
-    summary: `A shard of the log holds ${shownGB(storedBytes)} of ${SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more: messages wait in the queue" : ""}.`,
+    summary: `A shard of the log holds ${shownGB(storedBytes)} of ${SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and accepts no more: messages wait in the queue" : ""}.`,
     advice:
-      "Find the job that does not read the log, or resend or delete what is set aside. If neither is so, raise LOG_SHARDS and deploy.",
+      "Find the job that does not read the log, or resend or delete what is on hold. If neither helps, raise LOG_SHARDS and deploy.",
   };
 }
 
@@ -252,8 +252,8 @@ function loadFindings({ status: { load } }: AccountFacts): Rest | Rest[] {
   if (load === null || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
   const took =
     load.parts > SHARD_LOAD.parts
-      ? `${Math.ceil(load.parts)} parts a second: more than ${SHARD_LOAD.parts}`
-      : `${(load.bytes / 1e6).toFixed(1)} MB a second: more than ${SHARD_LOAD.bytes / 1e6}`;
+      ? `${Math.ceil(load.parts)} parts a second, more than ${SHARD_LOAD.parts}`
+      : `${(load.bytes / 1e6).toFixed(1)} MB a second, more than ${SHARD_LOAD.bytes / 1e6}`;
   return {
     ...head("ledger_busy", "warning"),
     summary: `In the last ten minutes, a shard of the log took ${took}.`,

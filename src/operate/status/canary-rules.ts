@@ -19,13 +19,13 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest | Re
     case "failed":
       return {
         ...head("canary_failed", "error", sinceMs),
-        summary: `The canary could not be written${answerWords(why)}: records would fail too.`,
+        summary: `logship cannot write the canary${answerWords(why)}, and records would fail too.`,
         advice: parkedAdvice(why),
       };
     case "missing":
       return {
         ...head("canary_missing", "error", sinceMs),
-        summary: "The canary has disappeared from the store: other objects may be missing too.",
+        summary: "The canary has disappeared from the store, and other objects may be missing too.",
         advice:
           "Find what deletes objects there: a lifecycle rule, another program, or a delete marker in a versioned bucket.",
       };
@@ -39,7 +39,7 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest | Re
     case "unreadable":
       return {
         ...head("canary_unreadable", "warning", sinceMs),
-        summary: `The canary cannot be read back${answerWords(why)}. Unknown: whether the store keeps what it accepts.`,
+        summary: `logship cannot read the canary back${answerWords(why)}, so it is unknown whether the store keeps what it accepts.`,
         advice: "Allow the key to read objects below the destination's path, or turn the canary off for this job.",
       };
   }
@@ -52,8 +52,8 @@ export function manifestFindings(
   if (failingSinceMs === null || nowMs - failingSinceMs < AFTER.manifestFailing) return [];
   return {
     ...head("manifest_failing", "warning", failingSinceMs),
-    summary: `Manifests cannot be written${answerWords(why)}: what was delivered since is not proven yet.`,
+    summary: `logship cannot write manifests${answerWords(why)}, so recent deliveries are not proven yet.`,
     advice:
-      "Allow the key to write to _logship/ below the first folder of the destination's path. Records are delivered all the same.",
+      "Allow the key to write to _logship/ below the first folder of the destination's path. Delivery of records continues.",
   };
 }

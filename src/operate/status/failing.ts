@@ -1,4 +1,3 @@
-import { counted } from "../../base/counted.ts";
 import type { FailingRules } from "../../base/failing-setting.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
@@ -16,6 +15,8 @@ export interface FailingFunction {
   events: number;
   failed: number;
   overMs: number;
+  /** The same of the slots that are nearest to the last five minutes: 2.5 to 7.5. */
+  latest: { events: number; failed: number; overMs: number };
   /** The first failure since which it goes on, in ms, as far back as is known: an hour at most. */
   sinceMs: number;
   /** It may have gone on for longer. */
@@ -24,6 +25,9 @@ export interface FailingFunction {
 
 /** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
 const SLOTS_SEEN = 3;
+
+/** From how many ms on the slot that is under way is told alone; before, with the last full one. */
+const ENOUGH_MS = SLOT_MS / 2;
 
 /** Of those asked for, which fail by the rules, those with the most failures first. */
 export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, nowMs: number): FailingFunction[] {
@@ -39,9 +43,12 @@ export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, no
     const run = (end === -1 ? newestFirst : newestFirst.slice(0, end)).filter(isBad);
     const sinceMs = Math.min(...run.map(({ firstFailedMs }) => firstFailedMs));
     const overMs = nowMs - first * SLOT_MS;
+    const newest = Math.floor((nowMs - ENOUGH_MS) / SLOT_MS);
+    const last = sums(slots.filter(({ slot }) => slot >= newest));
+    const latest = { events: last[0], failed: last[1], overMs: nowMs - newest * SLOT_MS };
     const isNew = slots.every(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_KEPT + 1);
     const isLonger = end === -1 && slots.length === SLOTS_KEPT;
-    return [{ ...{ name, events, failed, overMs, sinceMs, isNew, isLonger }, ...sentBy(source) }];
+    return [{ ...{ name, events, failed, overMs, latest, sinceMs, isNew, isLonger }, ...sentBy(source) }];
   });
   return found.sort((a, b) => b.failed - a.failed);
 }
@@ -51,18 +58,29 @@ function sums(slots: readonly Slot[]): [events: number, failed: number] {
 }
 
 export function failingFindings(failing: readonly FailingFunction[]): Found[] {
-  return failing.map(({ name, sender, events, failed, overMs, sinceMs, isLonger }) => ({
+  return failing.map(({ name, sender, events, failed, overMs, latest, sinceMs, isLonger }) => ({
     subject: { type: "function", name },
     ...sentBy(sender),
     ...head("function_failing", "warning", sinceMs, failed, "events"),
-    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)}`}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
+    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)},`} is failing: ${shareOf({ events, failed }, "requests")} in the last ${minutes(overMs)} min${latest.events === events ? "" : `, ${shareOf(latest)} in the last ${minutes(latest.overMs)}`}, ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}.`,
     advice:
-      "The function's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which this is reported.",
+      "The Worker's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which logship reports this.",
   }));
 }
 
+/** `129 of 2,035 requests (6 %)`. */
+function shareOf({ events, failed }: Pick<FailingFunction, "events" | "failed">, what?: string): string {
+  const [some, all] = [failed, events].map((n) => n.toLocaleString("en"));
+  const of = what === undefined ? all : `${all} ${events === 1 ? what.replace(/s$/, "") : what}`;
+  return events === 0 ? "none" : `${some} of ${of} (${percent(failed / events)})`;
+}
+
+function minutes(ms: number): number {
+  return Math.max(1, Math.round(ms / 60_000));
+}
+
 function percent(share: number): string {
-  return `${share < 0.01 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+  return `${share > 0 && share < 0.01 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
 }
 
 /** `14:02`. */

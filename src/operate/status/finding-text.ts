@@ -44,7 +44,7 @@ export function causeIn(errorMessage: string | null): string {
 /** Advice for a parked job. @param errorMessage as of {@link causeIn}. */
 export function parkedAdvice(errorMessage: string | null): string {
   const remedy = remedyFor(errorMessage) ?? "Read the job's error_message and fix what it names.";
-  return `${remedy} To ship elsewhere, change the job's destination. Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.`;
+  return `${remedy} To ship elsewhere, change the job's destination. Records are kept: logship retries every few minutes, and whenever you edit the job.`;
 }
 
 /** A function's name, made safe for a sentence: senders choose it. */

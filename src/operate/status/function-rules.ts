@@ -36,9 +36,9 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
   return {
     subject: { type: "function", name },
     ...head("function_off", "warning", setMs, dropped, "events"),
-    summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
+    summary: `Logging of ${shown(name)} is off, but events arrive: logship has dropped ${counted(dropped, "events")} since the start of yesterday (UTC).`,
     advice:
-      "Turn its logging on. If it should stay off, remove logship from the function's tail consumers to save cost. Dropped events are gone.",
+      "Turn its logging on. If it should stay off, remove logship from the Worker's tail consumers to save cost. Dropped events are gone.",
   };
 }
 
@@ -57,7 +57,7 @@ function quiet({ name, sender, logging, usual }: FunctionFacts, untilMs: number)
     ...head("function_quiet", "warning", usual.lastMs),
     summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
     advice:
-      "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, forget it on its page under Functions; after thirty days without events this happens automatically.",
+      "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, forget it on its page under Workers; after thirty days without events this happens automatically.",
   };
 }
 
@@ -73,7 +73,7 @@ function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, 
     ...head("function_never_seen", "warning", setMs),
     summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
     advice:
-      "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, forget it on its page under Functions.",
+      "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, forget it on its page under Workers.",
   };
 }
 
@@ -94,7 +94,7 @@ function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, no
       subject,
       summary: `Cannot check whether ${shown(script)} is still attached: ${why}.`,
       advice:
-        "Check that the platform's API answers and that the token used for it is still valid. The check is repeated automatically.",
+        "Check that Cloudflare's API answers and that your token for it is still valid. logship repeats the check.",
     };
   return [];
 }
@@ -104,8 +104,9 @@ function unwatched(count: number): Found | Found[] {
   return {
     subject: { type: "account" },
     ...head("functions_not_watched", "warning"),
-    summary: `Events arrive under too many function names. Not watched for silence: ${counted(count, "functions")}.`,
-    advice: "If a sender makes up names, have it use a fixed one. The names known for longest are still watched.",
+    summary: `Events arrive under too many Worker names, so logship does not watch ${counted(count, "Workers")} for silence.`,
+    advice:
+      "If a sender makes up names, have it use a fixed one. logship still watches the names that it has known longest.",
   };
 }
 
@@ -132,8 +133,8 @@ function moreFinding(sender: Source | undefined, found: readonly Found[]): Found
   const names = found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : []));
   return {
     ...{ subject: { type: "account" }, ...sentBy(sender), ...head("functions_more", "warning") },
-    summary: `${counted(names.length, "functions")}${sender === undefined ? "" : ` that ${shown(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,
+    summary: `${counted(names.length, "Workers")}${sender === undefined ? "" : ` that ${shown(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,
     advice:
-      "Fix the named ones first; the list of functions has all. If a sender makes up names, have it use fixed ones, or delete its token.",
+      "Fix the named ones first; the list of Workers shows all. If a sender makes up names, have it use fixed ones, or delete its token.",
   };
 }

@@ -61,7 +61,7 @@ function rerunFindings(job: JobFacts, rerunOf: number, nowMs: number): Found[] {
 }
 
 const RERUN_REFUSED =
-  "The job's page of replays shows what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need.";
+  "The job's page of replays shows the destination's answers. Fix the cause, then resend the objects under On hold, or delete those that you do not need.";
 
 /** Found before any upload fails on it. */
 function destinationFindings({ id, destination, status }: JobFacts, pending: number): Rest | Rest[] {
@@ -69,14 +69,14 @@ function destinationFindings({ id, destination, status }: JobFacts, pending: num
   if (destination.kind === "lost")
     return {
       ...head("key_lost", "error", failingSinceMs, pending),
-      summary: `The destination of job ${id} cannot be decrypted: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
+      summary: `logship cannot decrypt the destination of job ${id}: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
       advice:
         "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or enter the job's destination again. Nothing is lost meanwhile.",
     };
   if (destination.kind === "unusable")
     return {
       ...head("destination_unusable", "error", failingSinceMs, pending),
-      summary: `The destination of job ${id} cannot be used: ${destination.why}.`,
+      summary: `Job ${id} cannot use its destination: ${destination.why}.`,
       advice: "Set the secret or setting that it needs, or correct the job's destination. Nothing is lost meanwhile.",
     };
   return [];
@@ -91,17 +91,17 @@ function expiryFindings({ id, destination, status }: JobFacts, nowMs: number): R
   const at = new Date(destination.expiresMs).toISOString();
   return {
     ...head("credentials_expire", leftMs > 0 ? "warning" : "error", destination.expiresMs - EXPIRES_WITHIN_MS),
-    summary: `The credentials of the destination of job ${id} ${leftMs > 0 ? "expire" : "expired"} at ${at}.`,
-    advice: "Create new ones and enter them in the job's destination. From then on records wait; none is lost.",
+    summary: `Job ${id}'s credentials for its destination ${leftMs > 0 ? "expire" : "expired"} at ${at}.`,
+    advice: "Create new ones and enter them in the job's destination. After that time records wait; none is lost.",
   };
 }
 
 function unreadable({ id }: JobFacts): Rest {
   return {
     ...head("job_unreadable", "error"),
-    summary: `Job ${id} cannot be read by this version of the service: a newer one wrote it.`,
+    summary: `This version of logship cannot read job ${id}: a newer one wrote it.`,
     advice:
-      "Deploy the newer version again. Until then its records are kept as they came; nothing is lost. Other jobs are not affected. Or delete the job.",
+      "Deploy the newer version again, or delete the job. Until then, logship keeps its records as they came; nothing is lost. Other jobs are not affected.",
   };
 }
 
@@ -121,9 +121,9 @@ function unreadFindings({ id, intervalMs }: JobFacts, { unread }: JobStatus, now
   if (unread.sinceMs === null || nowMs - unread.sinceMs <= intervalMs + AFTER.unread) return [];
   return {
     ...head("unread", "warning", unread.sinceMs, unread.records),
-    summary: `Job ${id} does not read the log. It has ${counted(unread.records, "records")} for it.`,
+    summary: `Job ${id} does not read the log, which holds ${counted(unread.records, "records")} for it.`,
     advice:
-      "Nothing is lost, and other jobs are not affected until a shard of the log holds 8 GB. Once the job answers, it catches up within minutes. If it lasts, look for `a job does not read` in this service's log and on the platform's status page.",
+      "Nothing is lost, and other jobs are not affected until a shard of the log holds 8 GB. Once the job answers, it catches up within minutes. If it lasts, look for `a job does not read` in this service's log and on Cloudflare's status page.",
   };
 }
 
@@ -134,21 +134,21 @@ function unmadeFindings({ id }: Called, { unmade: { entries, poison, newer, olde
     ...head("unmade", poison > 0 ? "error" : "warning", oldestAtMs, poison + newer),
     summary:
       poison > 0
-        ? `Records of job ${id} stop the process that makes them, and are set aside: ${poison}.`
-        : `Records of job ${id} wait for a newer version of this service: ${newer}.`,
+        ? `Job ${id} has ${counted(poison, "records")} on hold that crash the process that prepares records.`
+        : `Job ${id} has ${counted(newer, "records")} that need a newer version of logship.`,
     advice:
       poison > 0
-        ? "Other records are delivered. Retry them under Set aside, for example after a new deployment, or delete them."
-        : "Deploy the newer version again. They are tried every hour, and whenever the job is flushed.",
+        ? "logship delivers the other records. Retry these under On hold, for example after a new deployment, or delete them."
+        : "Deploy the newer version again. logship retries them every hour, and whenever you flush the job.",
   };
 }
 
 function logSilent({ id }: Called): Rest {
   return {
     ...head("log_silent", "warning"),
-    summary: `A part of the log does not answer for job ${id}. Unknown: the state of its delivery.`,
+    summary: `A part of the log does not answer for job ${id}, so the state of its delivery is unknown.`,
     advice:
-      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Nothing is lost meanwhile.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on Cloudflare's status page. Nothing is lost meanwhile.",
   };
 }
 
@@ -170,14 +170,14 @@ function deliveryFindings(job: JobFacts, status: JobStatus, nowMs: number): Rest
   if (status.parked && !isSaid) {
     findings.push({
       ...head("parked", "error", failingSinceMs, pending),
-      summary: `Job ${id} is parked: ${cause}.`,
+      summary: `Delivery of job ${id} is paused: ${cause}.`,
       advice: parkedAdvice(status.errorMessage),
     });
   } else if (!status.parked && fails && !isSaid) {
     findings.push({
       ...head("failing", "error", failingSinceMs, pending),
       summary: `Uploads of job ${id} fail: ${cause}.`,
-      advice: `${remedyFor(status.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. Flush the job to retry now; test its destination to see why a connection fails. Nothing is lost.`,
+      advice: `${remedyFor(status.errorMessage) ?? "If it lasts, check the destination."} logship retries after seconds at first, later every 15 minutes. Flush the job to retry now; test its destination to see why a connection fails. Nothing is lost.`,
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);
@@ -187,13 +187,13 @@ function deliveryFindings(job: JobFacts, status: JobStatus, nowMs: number): Rest
       ...head("disabled_with_pending", "warning", oldestMs, pending),
       summary: `Job ${id} is disabled but still holds ${counted(pending, "records")}.`,
       advice:
-        "They are delivered as soon as the destination accepts them. Deleting the job with its records drops them.",
+        "logship delivers them as soon as the destination accepts them. Deleting the job with its records drops them.",
     });
   // What the log still has is `unread`; what is of the past was old when it came.
   else if (failingSinceMs === null && !isSaid && !status.hasPast && oldestMs !== status.unread.oldestMs)
     findings.push({
       ...head("lagging", "warning", oldestMs, pending),
-      summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
+      summary: `Job ${id} is behind. It has ${counted(pending, "records")} waiting, the oldest for longer than its interval allows.`,
       advice:
         "The job's health shows how long uploads take; its list of objects shows what is waiting. If the destination is slow, split the events over several jobs with filters.",
     });
@@ -220,8 +220,8 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, status: JobStat
       : causeIn(status.errorMessage);
   return {
     ...head("draining_stuck", "error", status.failingSinceMs ?? deletedMs, pending),
-    summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
-    advice: `Fix the cause at the destination: a deleted job cannot be changed. ${discard}`,
+    summary: `Job ${id} is deleted and cannot deliver ${counted(pending, "records")}: ${why}.`,
+    advice: `Fix the cause at the destination: you cannot change a deleted job. ${discard}`,
   };
 }
 
@@ -234,16 +234,16 @@ function holdingFindings({ id, past }: Called & Pick<JobFacts, "past">, status: 
     findings.push({
       ...head("log_large", isFull ? "error" : "warning", status.oldestPendingTakenMs, counts.pending),
       summary: isFull
-        ? `Job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
-        : `Job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than they are delivered.`,
+        ? `Job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than it delivers them.`
+        : `Job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than it delivers them.`,
       advice:
-        "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: a full segment is followed by another.",
+        "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: another segment follows a full one.",
     });
   } else if (openBytes >= READER_LARGE_BYTES) {
     findings.push({
       ...head("log_large", "warning"),
       summary: `Job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits.`,
-      advice: "Resend or delete what is set aside. Nothing is lost: a full segment is followed by another.",
+      advice: "Resend or delete what is on hold. Nothing is lost: another segment follows a full one.",
     });
   }
   if (setAside.objects > 0) {
@@ -257,9 +257,9 @@ function holdingFindings({ id, past }: Called & Pick<JobFacts, "past">, status: 
         setAside.objects,
         "objects",
       ),
-      summary: `The destination rejects objects of job ${id}. Set aside: ${counted(setAside.records, "records")}${grows ? ", and growing" : ""}.`,
+      summary: `The destination rejects objects of job ${id}. logship keeps ${counted(setAside.records, "records")} on hold${grows ? ", and the number is growing" : ""}.`,
       advice:
-        "The job's objects show what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need. Until then last_complete passes none of them.",
+        "The job's objects show the destination's answers. Fix the cause, then resend them under On hold, or delete those that you do not need. Until then, last_complete does not pass them.",
     });
   }
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
@@ -279,9 +279,9 @@ function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: 
   const aDay = Math.round(scripts * (DAY_MS / intervalMs));
   return {
     ...head("many_scripts", "warning"),
-    summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day; in the last 24 hours ${lastDay.objects}.`,
+    summary: `{SCRIPT} in the path of job ${id} makes separate objects for ${scripts} Workers: up to ${aDay} a day, and ${lastDay.objects} in the last 24 hours.`,
     advice:
-      "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude functions with a filter on ScriptName.",
+      "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude Workers with a filter on ScriptName.",
   };
 }
 
@@ -291,9 +291,9 @@ function pastFindings({ id }: JobFacts, { lost }: JobStatus, nowMs: number): Res
   const [from, until] = lost.map((ms) => new Date(ms).toISOString());
   return {
     ...head("past_incomplete", "warning", lost[0]),
-    summary: `Job ${id} starts in the past, and the log no longer keeps what was taken in from ${from} to ${until}.`,
+    summary: `Job ${id} starts in the past, but the log no longer keeps the events that arrived between ${from} and ${until}.`,
     advice:
-      "These records are not shipped by this job. Another job, or a replay of one, may have them. The log drops what it keeps when it is too much: raise LOG_SHARDS to keep more.",
+      "This job does not ship them. Another job, or a replay of one, may have them. The log drops kept events when it has too many: raise LOG_SHARDS to keep more.",
   };
 }
 
@@ -312,7 +312,8 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
     findings.push({
       ...head("sample_keeps_nothing", "warning", sample.sinceMs, sample.refused),
       summary: `The sample of job ${id} (${sampleRate}) keeps nothing: it dropped all ${sample.refused} records.`,
-      advice: "Raise the job's sample rate (sample_rate) or remove it. Records left out are not shipped later.",
+      advice:
+        "Raise the job's sample rate (sample_rate) or remove it. Records that the sample dropped are not shipped later.",
     });
   return findings;
 }

@@ -19,8 +19,8 @@ function smallObjects({ id, enabledSinceMs, intervalMs, isUnreadable, status }: 
     {
       kind: "many_small_objects",
       subject: { type: "job", id },
-      summary: `Job ${id} has written ${counted(objects, "objects")} in the last 24 hours, of ${shownSize(meanBytes)} on average. An interval of ${seconds} seconds would make about ${made.objects} of ${shownSize(made.meanBytes)}.`,
-      advice: `Each object costs a request, and readers open every one. Set max_upload_interval_seconds to ${seconds} (now ${intervalMs / 1_000}); records then arrive up to ${seconds} seconds after they were taken in.`,
+      summary: `Job ${id} has written ${counted(objects, "objects")} in the last 24 hours, ${shownSize(meanBytes)} each on average. An interval of ${seconds} seconds would make about ${made.objects} of ${shownSize(made.meanBytes)}.`,
+      advice: `Each object costs a request, and readers open every one. Set max_upload_interval_seconds to ${seconds} (now ${intervalMs / 1_000}); records then leave up to ${seconds} seconds after they arrive.`,
     },
   ];
 }

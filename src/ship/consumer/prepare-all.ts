@@ -9,7 +9,7 @@ import type { Prepared } from "../log/append-types.ts";
 /** What jobs ship of the parts of one append. */
 export interface PreparedAll {
   prepared: Prepared[];
-  /** Records offered to jobs: an event counts once for each job. */
+  /** Records sent to jobs: an event counts once for each job. */
   offered: number;
   /** Jobs that are offered any. */
   jobs: ReadonlySet<number>;

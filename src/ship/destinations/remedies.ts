@@ -49,7 +49,7 @@ const TOO_LARGE =
   "Objects are larger than the destination, or a proxy in front of it, accepts. Lower max_upload_bytes, or raise their limit.";
 const LONG_KEY = "The store refuses the key of the object. Choose a shorter path, with plain characters.";
 const CHANGED =
-  "What arrives is not what was sent. Check for a proxy in front of the store that changes bodies or headers.";
+  "The store receives other bytes than logship sends. Check for a proxy in front of the store that changes bodies or headers.";
 const LOCKED =
   "Objects there may not be changed yet (object lock, a retention rule). Use a path where nothing is locked.";
 const HEADERS =
@@ -58,23 +58,22 @@ const PAYER = "The bucket makes requesters pay, which needs a project that the k
 const UNENTITLED = "R2 is not enabled for the account. Subscribe to R2, or bind a bucket of an account that has it.";
 const METADATA = "The store refuses the object's metadata. Check for a proxy in front of the store.";
 const BUSY =
-  "The destination is not available now: it is busy, or limits your requests. Test again in a minute; uploads are retried.";
-const FAULTY = "The destination itself fails. Check its status page; uploads are retried.";
+  "The destination is not available now: it is busy, or limits your requests. Test again in a minute; logship retries.";
+const FAULTY = "The destination itself fails. Check its status page; logship retries.";
 const DOWN =
   "Nothing answers at this endpoint. Check its host name and port, and that it is reachable from the internet.";
-const GARBLED =
-  "What answers there does not speak HTTP, or sends too many headers. Check the endpoint, and what stands in front of it.";
+const GARBLED = "The endpoint does not speak HTTP, or sends too many headers. Check it, and any proxy in front of it.";
 const UNTRUSTED =
   "The endpoint's certificate is not trusted, has expired or is for another name. It needs a certificate from a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
 const UNKNOWN_HOST =
   "The endpoint's host name is unknown. Check its spelling, and that public name servers resolve it.";
 
 const BLOCKED =
-  "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads continue once that is lifted.";
+  "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads continue once the block ends.";
 const SPREAD =
-  "Records arrive faster than Loki's limits allow. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; uploads are retried.";
+  "Records arrive faster than Loki's limits allow. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; logship retries.";
 const ELASTIC_MAPPING =
-  "A record does not fit the mapping of the index. Compare it with that in the documentation (dynamic: false), then resend what is set aside.";
+  "A record does not fit the mapping of the index. Compare it with that in the documentation (dynamic: false), then resend what is on hold.";
 const CLICKHOUSE_USER =
   "ClickHouse does not let this user in. Check header_X-ClickHouse-User and header_X-ClickHouse-Key, and the addresses from which the user may connect.";
 const CLICKHOUSE_GRANT = "This user may not insert into the table. GRANT INSERT ON <database>.<table> TO <user>.";
@@ -82,7 +81,7 @@ const CLICKHOUSE_TABLE = "There is no such table. Create it, or check database a
 const CLICKHOUSE_ROW =
   "A row does not fit the columns of the table. Compare their types with those in the documentation.";
 const CLICKHOUSE_BUSY =
-  "ClickHouse is too busy to insert. Look at its merges, memory, disks, replicas and quotas; uploads are retried.";
+  "ClickHouse is too busy to insert. Look at its merges, memory, disks, replicas and quotas; logship retries.";
 const CLICKHOUSE_STATEMENT =
   "ClickHouse refuses the statement or one of its settings. Check its release, the kind of the table, and the constraints in the user's profile.";
 
@@ -114,7 +113,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   // Loki: loki.ts names them by its own metrics.
   blocked_ingestion: BLOCKED,
   greater_than_max_sample_age:
-    "The records are too old for Loki. Raise reject_old_samples_max_age, or set max-age-hours to its value; then resend what is set aside.",
+    "The records are too old for Loki. Raise reject_old_samples_max_age, or set max-age-hours to its value; then resend what is on hold.",
   line_too_long: "A line is longer than Loki accepts. Raise max_line_size there, or ship fewer fields.",
   missing_enforced_labels: "Loki requires labels that are missing. Add them with labels=<name>=<value>.",
   per_stream_rate_limit: SPREAD,
@@ -126,7 +125,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   // Elasticsearch and OpenSearch, by the type of an error.
   document_parsing_exception: ELASTIC_MAPPING,
   failure_store:
-    "Elasticsearch put the record into the failure store of the data stream (<name>::failures), as it does not fit its mapping or pipeline. Correct these, then resend what is set aside.",
+    "Elasticsearch put the record into the failure store of the data stream (<name>::failures), as it does not fit its mapping or pipeline. Correct these, then resend what is on hold.",
   index_not_found_exception: "There is no such index. Create it, or allow the key to (auto_configure).",
   mapper_parsing_exception: ELASTIC_MAPPING,
   strict_dynamic_mapping_exception: ELASTIC_MAPPING,
@@ -143,7 +142,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   UNKNOWN_TABLE: CLICKHOUSE_TABLE,
   UNKNOWN_USER: CLICKHOUSE_USER,
   VIOLATED_CONSTRAINT:
-    "A row violates a constraint of the table. It is set aside; change the constraint, then resend it.",
+    "A row violates a constraint of the table. It is on hold: change the constraint, then resend it.",
   WRONG_PASSWORD: CLICKHOUSE_USER,
   // Stores that speak S3.
   // Garage answers so to a wrong secret, where others say SignatureDoesNotMatch.
@@ -225,7 +224,7 @@ const BY_RECEIVER: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   },
   NewRelic: {
     403: "New Relic does not know the key. Use a license key of the account and its region's host: log-api.newrelic.com or log-api.eu.newrelic.com.",
-    429: "New Relic limits requests or bytes of this account. Uploads are retried when New Relic allows; ask for a higher limit if this lasts.",
+    429: "New Relic limits requests or bytes of this account. logship retries when New Relic allows; ask for a higher limit if this lasts.",
   },
   Splunk: {
     1: NO_TOKEN,
@@ -242,11 +241,11 @@ const BY_RECEIVER: Readonly<Record<string, Readonly<Record<string, string>>>> = 
     22: NO_TOKEN,
     404: "No HTTP Event Collector answers at this address. Check host and port: 8088, or 443 at http-inputs-<name>.splunkcloud.com.",
     413: "Requests are larger than Splunk accepts. Raise max_content_length of its [http_input], or lower max_upload_bytes.",
-    503: "Splunk's queues are full, or it is restarting. Uploads are retried; check Splunk's health if this lasts.",
+    503: "Splunk's queues are full, or it is restarting. logship retries; check Splunk's health if this lasts.",
   },
   Sumo: {
     401: "Sumo Logic does not know the code at the end of the address. Copy the address of the HTTP source again: it changes when it is generated anew.",
-    429: "Sumo Logic throttles this account: it sends more than its plan allows. Uploads are retried; raise the quota if it lasts.",
+    429: "Sumo Logic throttles this account: it sends more than its plan allows. logship retries; raise the quota if it lasts.",
   },
 };
 
@@ -329,12 +328,12 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /but (?:records were rejected|events failed)/,
-    "The receiver rejected records without saying which, so all records of the upload are set aside. Its log or dataset may show why.",
+    "The log service rejected records without saying which, so all records of the upload are on hold. Its log or dataset may show why.",
   ],
   [/HTTP 2\d\d[\w. -]*, but not /, "Something else answers there, maybe a proxy or a login page. Check host and path."],
   [
     /older than the|further ahead than the/,
-    "The receiver would drop these records because of their time. They are set aside; send them to another destination.",
+    "The log service would drop these records because of their time. They are on hold: send them to another destination.",
   ],
   [/certificate/, UNTRUSTED],
   [/host name/, UNKNOWN_HOST],

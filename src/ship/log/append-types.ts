@@ -83,7 +83,7 @@ export interface Work {
   batches: number;
   /** Jobs that are offered any of it. */
   entries: number;
-  /** Records offered to jobs: an event counts once for each job. */
+  /** Records sent to jobs: an event counts once for each job. */
   offered: number;
 }
 

@@ -24,7 +24,7 @@ export interface MonthUse {
   events: number;
   /** Entries of jobs in blocks of the log. */
   entries: number;
-  /** Records offered to jobs: an event counts once for each job. */
+  /** Records sent to jobs: an event counts once for each job. */
   offered: number;
 }
 

@@ -114,15 +114,18 @@ export function asOwnFault(error: Failure): Failure {
 export function failureWords(words: string, what: Wait["do"] | "set_aside", isRerun = false): string {
   switch (what) {
     case "retry":
-      return `upload failed: ${words}; it is being tried again`;
+      return `upload failed: ${words}; logship is retrying`;
     case "park":
       return parkedWords(words, isRerun);
     case "set_aside":
-      return `an object was set aside: ${words}`;
+      return `an object is on hold: ${words}`;
   }
 }
 
 /** The same without what was to be done about it. */
 export function withoutOutlook(words: string): string {
-  return words.replace(/; (?:it is being tried again|nothing is lost, .*)$/, "");
+  return words.replace(
+    /; (?:logship is retrying|records are kept, .*|it is being tried again|nothing is lost, .*)$/,
+    "",
+  );
 }

@@ -189,7 +189,7 @@ export class Objects extends ReaderPart {
    * @param mayBeThere it is under way: what becomes of that attempt changes nothing any more.
    */
   takeOut(object: ObjectRow, nowMs: number, mayBeThere: boolean): void {
-    const words = `set aside by hand${object.error === null ? "" : `; ${withoutOutlook(object.error)}`}`;
+    const words = `put on hold by hand${object.error === null ? "" : `; ${withoutOutlook(object.error)}`}`;
     this.#setAside(object, words, nowMs, mayBeThere, object.answer);
     this.state.countReturned(object.records, words, nowMs);
   }
@@ -233,7 +233,7 @@ export class Objects extends ReaderPart {
     const { why, mayBeThere = false, said } = most;
     const isMany = why !== null && aside >= ASIDE_MANY;
     if (isMany || object.records < 2 || !isDivisible(object, this.#cutInto())) {
-      const not = isMany ? `not taken apart, as ${aside} objects are set aside` : "it cannot be divided";
+      const not = isMany ? `not taken apart, as ${aside} objects are on hold` : "it cannot be divided";
       const words = `${why ?? "more than the destination takes in one request"}; ${not}`;
       this.markSetAside(object, failureWords(words, "set_aside"), nowMs, mayBeThere, said);
       return true;
@@ -259,14 +259,14 @@ export class Objects extends ReaderPart {
     if (this.object(object.number)?.state !== "waiting") return null;
     if (!isDivisible(object, this.#cutInto())) {
       const words = left.refused[0]?.words ?? left.unnamed?.words ?? left.error?.words ?? "not all of it was taken";
-      this.markSetAside(object, `an object was set aside: ${words}`, nowMs, true, left.said);
+      this.markSetAside(object, `an object is on hold: ${words}`, nowMs, true, left.said);
       return { delivered: 0, waiting: [] };
     }
     const { delivered, waiting, aside } = takeApart(object, left, nowMs, this.#cutInto());
     for (const { number, records, words } of aside) {
       const row = this.object(number);
       if (row !== null)
-        this.markSetAside({ ...row, records }, `an object was set aside: ${words}`, nowMs, false, left.said);
+        this.markSetAside({ ...row, records }, `an object is on hold: ${words}`, nowMs, false, left.said);
     }
     if (delivered > 0) {
       const share = (of: number): number => Math.round((of * delivered) / object.records);

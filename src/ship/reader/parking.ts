@@ -32,8 +32,8 @@ export function parkedDelayMs(attempt: number, random: number): number {
 export function parkedWords(words: string, isRerun: boolean): string {
   const rest = isRerun
     ? "; a rerun does not follow its job: cancel it, and begin another"
-    : " and when the job is changed";
-  return `parked: ${words}; nothing is lost, it is tried again every few minutes${rest}`;
+    : " and whenever you edit the job";
+  return `delivery paused: ${words}; records are kept, and logship retries every few minutes${rest}`;
 }
 
 /** {@link backoffMs}, spread by chance over half to all of it. @param random in [0, 1). */

@@ -17,7 +17,7 @@ const NOT_KEEPABLE = `must be at most ${KEPT_MAX_BYTES} bytes of JSON`;
 const Name = z.string().min(1).max(255);
 
 export const TailConsumer = z.strictObject({
-  service: Name.describe("Name of the function that the trace events go to."),
+  service: Name.describe("Name of the Worker that the trace events go to."),
   environment: Name.optional(),
   namespace: Name.optional(),
 });
@@ -48,14 +48,14 @@ export const ScriptSettings = z
       .refine(isKeepable, NOT_KEEPABLE)
       .nullish()
       .describe(
-        `The platform's: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
+        `Cloudflare's: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
       ),
     observability: z
       .looseObject({})
       .refine(isKeepable, NOT_KEEPABLE)
       .nullish()
       .describe(
-        `The platform's own logs of the function: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
+        `Cloudflare's own logs of the function: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
       ),
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {

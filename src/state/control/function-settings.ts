@@ -142,10 +142,10 @@ export class FunctionSettings extends Tables {
     if (added && n >= FUNCTIONS_MAX) return `exceeded max functions with settings allowed (${FUNCTIONS_MAX})`;
     if (!opens) return null;
     if (windows.length > SWITCHES_MAX)
-      return `logging of a function can be switched off ${SWITCHES_MAX} times within 15 days`;
+      return `logging of a Worker can be switched off ${SWITCHES_MAX} times within 15 days`;
     const others = this.optOuts().filter(({ scriptName }) => scriptName !== name);
     const bytes = utf8Length(JSON.stringify([...others, { scriptName: name, windows }]));
-    return bytes > OPT_OUTS_MAX_BYTES ? "logging of too many functions was switched off within 15 days" : null;
+    return bytes > OPT_OUTS_MAX_BYTES ? "logging of too many Workers was switched off within 15 days" : null;
   }
 
   #row(name: string): SettingRow | null {

@@ -24,7 +24,7 @@ export class LocalStore extends Tables {
   /** Replaces the code of a function. @returns why it is not stored; null: it is. */
   put(name: string, version: string, { modules, ...rest }: LocalCode): string | null {
     const others = this.sql.only<number>`SELECT count(*) FROM local_function WHERE name <> ${name}`;
-    if (others >= LOCAL_FUNCTIONS_MAX) return `there are ${LOCAL_FUNCTIONS_MAX} functions; delete one of them`;
+    if (others >= LOCAL_FUNCTIONS_MAX) return `there are ${LOCAL_FUNCTIONS_MAX} Workers; delete one of them`;
     this.remove(name);
     const manifest: Manifest = {
       ...rest,

@@ -110,16 +110,16 @@ export function factOf(script: string, attachment: Attachment): AttachmentFact {
 
 function whyOf({ state, attachedMs, checkedMs, fault }: Attachment): string {
   const [attached, checked] = [attachedMs, checkedMs].map((ms) => new Date(ms).toISOString());
-  const since = fault === null ? "" : `; it could not be looked at again after ${checked}: ${fault}`;
+  const since = fault === null ? "" : `; logship could not check again after ${checked}: ${fault}`;
   switch (state) {
     case "attached":
-      return "the platform lists this service among its tail consumers";
+      return "Cloudflare lists this service among its tail consumers";
     case "undone":
-      return `the platform does not list this service among its tail consumers any more, as it did at ${attached}${since}`;
+      return `Cloudflare no longer lists this service among its tail consumers, as it did at ${attached}${since}`;
     case "gone":
-      return `the platform has no such script any more; it was attached at ${attached}${since}`;
+      return `Cloudflare no longer has such a script; it was attached at ${attached}${since}`;
     case "unknown":
-      return `it was attached at ${attached}, and it could not be looked at again after ${checked}: ${fault}`;
+      return `it was attached at ${attached}, and logship could not check again after ${checked}: ${fault}`;
   }
 }
 
@@ -134,20 +134,20 @@ export function sightingIn(consumers: readonly Consumer[] | null | undefined, se
 
 /** What an answer to a request for the settings of a script shows. */
 export function sightingOf(answer: PlatformAnswer, selfName: string): Sighting {
-  if (answer.kind === "none") return unclear(`the platform's API ${answer.why}`);
+  if (answer.kind === "none") return unclear(`Cloudflare's API ${answer.why}`);
   const { status, json } = answer;
   if (isDone(answer)) {
     const { data } = SettingsAnswer.safeParse(json);
     return data === undefined
-      ? unclear("the platform's API answered with malformed settings")
+      ? unclear("Cloudflare's API answered with malformed settings")
       : sightingIn(data.result.tail_consumers, selfName);
   }
   if (isRefusal(status))
     return unclear(
-      `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
+      `Cloudflare's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
     );
   if (status === 404 && saysNoSuchScript(json)) return { kind: "gone" };
-  return unclear(`the platform's API answered with HTTP ${status}`);
+  return unclear(`Cloudflare's API answered with HTTP ${status}`);
 }
 
 /**

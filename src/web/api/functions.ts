@@ -177,7 +177,7 @@ function noSuchFunction(): ApiError {
  */
 export function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
   if (change.kind === "refused")
-    throw oneError(403, CODE.notAllowed, `changing the settings of a function is not allowed: ${change.why}`);
+    throw oneError(403, CODE.notAllowed, `changing the settings of a Worker is not allowed: ${change.why}`);
   if (change.missing.length > 0)
     throw unavailable(`the setting of ${JSON.stringify(name)} is ${notInForce(change.missing)}`, 60);
   return change.setting;

@@ -19,7 +19,7 @@ export const Hour = z
       .strictObject({
         ok: Count.describe("The object was delivered."),
         retried: Count.describe("The upload failed and is retried automatically."),
-        failed: Count.describe("Needs your action: the job is parked, or the object was set aside."),
+        failed: Count.describe("Needs you: delivery is paused, or the object is on hold."),
       })
       .describe("Upload attempts that ended in this hour, by result."),
     errors: z

@@ -28,7 +28,7 @@ export const UNCONFIRMED = "the job's log has not confirmed the job yet";
 export const UNREADABLE =
   "a newer version of this service wrote the job, and this one cannot read it: its events wait; deploy the newer version again, or delete the job";
 const SEALED =
-  "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
+  "delivery paused: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 
 /** What an answer says of fields that were never sent; of the others it says nothing. */
 const NOT_SENT = {

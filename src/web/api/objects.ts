@@ -69,7 +69,7 @@ async function requireEntry(c: AppContext): Promise<ObjectEntry> {
 
 const NOT_THERE: { readonly [state in Exclude<ObjectEntry["state"], "delivered">]: string } = {
   waiting: "it is not uploaded yet; flush the job, or wait",
-  set_aside: "its store refused it; it is listed under Set aside",
+  set_aside: "its store refused it; it is listed under On hold",
   discarded: "it was discarded and never delivered",
 };
 

@@ -71,5 +71,5 @@ export function nothingSaid(method: PlatformRequest["method"], why: string): Api
     method === "GET"
       ? "repeat the request"
       : "it may have made the change, but nothing was changed here; repeat the request";
-  return unavailable(`the platform's API ${why}; ${after}`);
+  return unavailable(`Cloudflare's API ${why}; ${after}`);
 }

@@ -100,7 +100,7 @@ interface Link {
 export function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
   const bearer = foreignBearer(c.req.raw.headers, adminToken);
   // The gate in app.ts excludes this.
-  if (upstream === null || bearer === null) throw unavailable("no platform is configured (UPSTREAM_API)");
+  if (upstream === null || bearer === null) throw unavailable("UPSTREAM_API is not set");
   const { host, pathname, search } = new URL(c.req.url);
   if (pathname.length + search.length > FOREIGN_ADDRESS_MAX)
     throw oneError(400, CODE.invalid, `path and query are longer than ${FOREIGN_ADDRESS_MAX} characters`);
@@ -201,7 +201,7 @@ function askMs({ rest }: Pick<Upload, "rest">): number {
 }
 
 function selfShipping(): ApiError {
-  return oneError(400, CODE.invalid, "logship: the shipper's own events are never shipped");
+  return oneError(400, CODE.invalid, "logship: its own events are never shipped");
 }
 
 async function readSettings(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -329,7 +329,7 @@ async function setOurs(
  */
 async function follow(c: AppContext, done: string, run: () => Promise<void>): Promise<void> {
   c.set("accepted", true);
-  const before = `the platform has ${done}, but this service has not recorded it`;
+  const before = `Cloudflare has ${done}, but logship has not recorded it`;
   try {
     await answered("the control plane", FOLLOW_MS, run());
   } catch (error) {

@@ -60,11 +60,11 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform, r
 function whyNowhere({ upstream, localFunctions }: Config): Error | null {
   if (upstream !== null) {
     const words =
-      "an upload goes on to the platform and needs the platform's own bearer token, not one of this service";
+      "logship forwards an upload to Cloudflare, which needs a bearer token of Cloudflare, not one of logship";
     return oneError(403, CODE.auth, `Authorization error: ${words}`);
   }
   if (localFunctions !== null) return null;
-  const words = "run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API";
+  const words = "run Workers locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API";
   return oneError(409, CODE.conflict, `there is nowhere to run this: ${words}`);
 }
 

@@ -81,7 +81,7 @@ function nameOf(id: AsideId): string {
 }
 
 function notFound(): ApiError {
-  return oneError(404, CODE.noRoute, "nothing is set aside under this id, or no longer");
+  return oneError(404, CODE.noRoute, "nothing is on hold under this id, or no longer");
 }
 
 function storesOf({ env }: AppContext): AsideStores {
@@ -196,8 +196,8 @@ async function sendTo(
   platform: Platform,
 ): Promise<AsideObject> {
   const not = `sending ${nameOf(id)} to another destination is not allowed: `;
-  if (id.kind === "message") throw badDestination(not, "a message goes to the jobs that were enabled at its intake");
-  if (id.kind === "entry") throw badDestination(not, "records that could not be made go to their job");
+  if (id.kind === "message") throw badDestination(not, "a message goes to the jobs that were enabled when it arrived");
+  if (id.kind === "entry") throw badDestination(not, "records that logship could not prepare go to their job");
   const read = sentDestination(conf, config);
   if (!read.ok) throw badDestination(not, read.why);
   const { value: destination } = read;
@@ -246,9 +246,9 @@ function refusal(resent: NotResent): ApiError {
     case "unreadable":
       return oneError(409, CODE.conflict, unreadable(resent.why));
     case "under_way":
-      return oneError(409, CODE.conflict, "it is being sent at this moment; try again in a while, or set it aside");
+      return oneError(409, CODE.conflict, "it is being sent at this moment; try again in a while, or put it on hold");
     case "unmade":
-      return oneError(409, CODE.conflict, "its records still cannot be made");
+      return oneError(409, CODE.conflict, "logship still cannot prepare its records");
   }
 }
 

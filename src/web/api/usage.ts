@@ -21,7 +21,7 @@ const ASSUMPTIONS: readonly string[] = [
   `List prices are the public ones of December 2026; your account may pay less. Log lines are billed by size: each counts as ${LOG_PRICES.eventKb} kB, the average event of Workers Logs.`,
   "Rows written and requests of Durable Objects are derived from the counts by factors from the benchmark; they are within 25 % of what it measured.",
   "CPU time is that of the benchmark's machine, for records of 800 bytes, with the rules that the jobs have now: those of equal rules share the work. The active time of Durable Objects cannot be measured here.",
-  "Not included: intake over HTTP, the API and the dashboard, replays, canaries, redelivered messages, the platform's own overhead, and storage.",
+  "Not included: events sent over HTTP, the API and the dashboard, replays, canaries, redelivered messages, Cloudflare's own overhead, and storage.",
   "Uploads are counted for 30 days: on the 31st, those of the 1st are missing. Uploads of deleted jobs are missing, too.",
 ];
 

@@ -31,7 +31,7 @@ export const NAVIGATION = [
       entry("live", "Live", "logs:read", "M1 8h3l2-5 4 10 2-5h3"),
       entry(
         "functions",
-        "Functions",
+        "Workers",
         "functions:read",
         "M6 2c-2 0-2 1-2 3s0 3-2 3c2 0 2 1 2 3s0 3 2 3M10 2c2 0 2 1 2 3s0 3 2 3c-2 0-2 1-2 3s0 3-2 3",
       ),
@@ -47,7 +47,7 @@ export const NAVIGATION = [
         "logs:read",
         "M8 1.5 13.5 4v4c0 3.5-2.5 5.5-5.5 6.5C5 13.5 2.5 11.5 2.5 8V4zM5.5 8l2 2 3-3.5",
       ),
-      entry("set-aside", "Set aside", "logs:edit", "M2 9l2-6h8l2 6v4H2zM2 9h3.5l1 2h3l1-2H14"),
+      entry("set-aside", "On hold", "logs:edit", "M2 9l2-6h8l2 6v4H2zM2 9h3.5l1 2h3l1-2H14"),
     ],
   },
   {

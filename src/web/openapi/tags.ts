@@ -6,7 +6,7 @@ import type { Tag } from "./openapi-types.ts";
  */
 const TAGS: readonly (Tag & { readonly path: RegExp })[] = [
   { name: "Jobs", path: /\/(jobs|preview)\b/, description: "What is shipped, in which form, and where." },
-  { name: "Events", path: /\/events$/, description: "Intake of events over HTTP." },
+  { name: "Events", path: /\/events$/, description: "Sending events over HTTP." },
   {
     name: "Destinations",
     path: /^\/logship\/(ownership|validate)\b/,

@@ -65,7 +65,7 @@ describe("a receiver of alerts", () => {
     const status = await call<{ findings: { kind: string; summary: string }[] }>("GET", "/logship/status");
     expect(status.body.result.findings.map(({ kind, summary }) => [kind, summary])).toContainEqual([
       "webhook_failing",
-      'The receiver of the alert "chat" does not accept calls: HTTP 503. Waiting: 1.',
+      'The address of the alert "chat" does not accept calls: HTTP 503. 1 call waiting.',
     ]);
     // The pager is told of it; the chat that fails is not.
     expect(await read(pager.id)).toMatchObject({ delivered: 2 });
@@ -142,7 +142,7 @@ describe("a receiver of alerts", () => {
     expect((await call("POST", `/logship/alerts/${id}/test`)).body.result).toMatchObject({
       delivered: false,
       message: "HTTP 400",
-      advice: "Check that the receiver takes this format.",
+      advice: "Check that this address accepts the format.",
     });
     expect(await read(id)).toMatchObject({ last_test: "HTTP 400", last_answer: null });
   });
@@ -329,7 +329,7 @@ describe("a receiver of alerts", () => {
           from: "logship@example.com",
           to: "on-call@example.com",
           subject: "logship: Test: nothing is wrong",
-          text: "Test: nothing is wrong\n\nAn alert from logship would look like this.\n",
+          text: "Test: nothing is wrong\n\nAlerts from logship look like this.\n",
         },
       ]);
       send.mockRejectedValue(new Error("on-call@example.com is not verified"));

@@ -45,7 +45,7 @@ const over = () => readCall(callBody(incident(), { overMs: NOON + 180_000 }, NOO
 const parked = (jobName?: string, type: "opened" | "over" = "opened", affected = 1_234): CallBody => {
   const about = finding({
     kind: "parked",
-    summary: "Job 1 is parked: the destination answers HTTP 403.",
+    summary: "Delivery of job 1 is paused: the destination answers HTTP 403.",
     affected: { count: affected, what: "records" },
     ...(jobName !== undefined && { jobName }),
   });
@@ -117,7 +117,7 @@ describe.each(FORMATS.filter((format) => format !== "email"))("%s", (format) => 
 
 it("joins the calls of an incident at a pager, by severity, and takes a test back", () => {
   expect(bodies("pagerduty")).toMatchObject([
-    { event_action: "trigger", dedup_key: "inc_1", payload: { severity: "error", component: "function checkout" } },
+    { event_action: "trigger", dedup_key: "inc_1", payload: { severity: "error", component: "Worker checkout" } },
   ]);
   expect(bodies("pagerduty", opened("a", "warning"))).toMatchObject([{ payload: { severity: "warning" } }]);
   expect(bodies("pagerduty", over())).toEqual([
@@ -139,10 +139,10 @@ it("is an e-mail in plain text, whose subject is one line", () => {
   expect(mail.subject).toMatch(/^logship: Error: [^\r\n]*$/);
   expect(mail.text).toContain("Look at its errors.");
   expect((FORMAT.email.write(over(), TO.email) as Mail).subject).toBe(
-    "logship: Over: function checkout: failing, 12:00 to 12:03 UTC (3 min).",
+    "logship: Over: Worker checkout: failing, 12:00 to 12:03 UTC (3 min).",
   );
   const named = FORMAT.email.write(parked(HOSTILE), TO.email) as Mail;
-  expect(named.subject).toMatch(/^logship: Error: Job 1 \(@everyone [^\r\n\u202e]*$/);
+  expect(named.subject).toMatch(/^logship: Error: Delivery of job 1 \(@everyone [^\r\n\u202e]*$/);
   expect(named.text.endsWith(`\n\n${ORIGIN}/jobs/1\n`)).toBe(true);
 });
 
@@ -151,7 +151,7 @@ describe("a message about a job", () => {
 
   it("has its name beside its number, how much waits, and how long it lasted", () => {
     expect(mail(parked("orders to archive")).text.split("\n\n")).toEqual([
-      "Error: Job 1 (orders to archive) is parked: the destination answers HTTP 403.",
+      "Error: Delivery of job 1 (orders to archive) is paused: the destination answers HTTP 403.",
       "About: job 1, orders to archive. Since 2100-11-20 12:00:00 UTC.",
       "1,234 records wait.",
       "Look at the store.",
@@ -160,14 +160,14 @@ describe("a message about a job", () => {
     expect(mail(parked(undefined, "opened", 1)).text).toContain("\n\n1 record waits.\n\n");
     expect(mail(parked(undefined, "opened", 0)).text).not.toContain("record");
     expect(mail(parked("orders to archive", "over")).subject).toBe(
-      "logship: Over: job 1, orders to archive: parked, 12:00 to 12:03 UTC (3 min).",
+      "logship: Over: job 1, orders to archive: delivery paused, 12:00 to 12:03 UTC (3 min).",
     );
   });
 
   it("leads to its page, by each receiver's own means", () => {
     const url = `${ORIGIN}/jobs/1`;
     expect(bodies("slack", parked("a"))[0].text).toBe(
-      `<${url}|Error: Job 1 (a) is parked: the destination answers HTTP 403.>`,
+      `<${url}|Error: Delivery of job 1 (a) is paused: the destination answers HTTP 403.>`,
     );
     expect(bodies("discord", parked("a"))).toMatchObject([{ embeds: [{ url }] }]);
     expect(bodies("pagerduty", parked("a"))).toMatchObject([
@@ -182,6 +182,6 @@ describe("a message about a job", () => {
   it("without name and link is written all the same", () => {
     const { url: _url, job_name: _name, affected: _affected, ...data } = parked("a").data;
     for (const format of FORMATS)
-      expect(JSON.stringify(FORMAT[format].write({ ...parked(), data }, TO[format]))).toContain("parked");
+      expect(JSON.stringify(FORMAT[format].write({ ...parked(), data }, TO[format]))).toContain("is paused");
   });
 });

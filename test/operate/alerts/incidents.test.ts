@@ -119,7 +119,7 @@ describe("very many findings", () => {
     expect(tracked).toHaveLength(ROOM.warnings + 10 + 1);
     const more = tracked.filter(({ finding: { kind } }) => kind === MORE);
     expect(more.map(({ finding: { summary, severity } }) => [summary, severity])).toEqual([
-      ["30 more findings than are tracked individually.", "warning"],
+      ["30 more findings are too many to track one by one.", "warning"],
     ]);
     expect(tracked.filter(({ finding: { severity } }) => severity === "error")).toHaveLength(10);
   });

@@ -82,7 +82,7 @@ describe("a store that does not take records", () => {
       subject: { type: "job", id: job },
       since: at(NOON + 30_000),
       affected: { count: 10, what: "records" },
-      summary: `Job ${job} is parked: the destination answers HTTP 403 AccessDenied.`,
+      summary: `Delivery of job ${job} is paused: the destination answers HTTP 403 AccessDenied.`,
       advice: expect.stringMatching(/^The key may not write there/),
       // Not yet: it is seen for the first time.
       incident: null,

@@ -49,8 +49,8 @@ describe("a receiver that is down", () => {
         kind: "webhook_failing",
         severity: "warning",
         sinceMs: NOON + MINUTE_MS,
-        summary: "The receiver of the webhook does not accept calls: connection failed. Waiting: 1.",
-        advice: expect.stringMatching(/^Check that the receiver is up\. Then test it/),
+        summary: "The address of the webhook does not accept calls: connection failed. 1 call waiting.",
+        advice: expect.stringMatching(/^Check that the service at this address is up\. Then test it/),
       }),
     ]);
     await pass(17 * MINUTE_MS, found);

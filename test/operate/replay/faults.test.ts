@@ -85,25 +85,25 @@ describe("an object that is", () => {
 describe("a store that", () => {
   /** The most telling first. */
   const faults: readonly (readonly [string, Action, Match, number, RegExp])[] = [
-    ["says 500 and has it", { do: "answer", status: 500, store: true }, PUTS, 9, /^HTTP 500; it is being tried/],
+    ["says 500 and has it", { do: "answer", status: 500, store: true }, PUTS, 9, /^HTTP 500; logship is retrying/],
     ["hangs up on a read", { do: "reset", when: "before" }, GETS, 9, /^the source cannot be read: connection failed/],
     [
       "does not let us write any more",
       { do: "answer", status: 403, code: "AccessDenied" },
       PUTS,
       9,
-      /^HTTP 403 AccessDenied; nothing is lost, it is tried again every few minutes$/,
+      /^HTTP 403 AccessDenied; nothing is lost, and logship retries every few minutes$/,
     ],
     ["cannot write now", { do: "answer", status: 503, code: "SlowDown" }, PUTS, 9, /^HTTP 503 SlowDown; it is being/],
     ["cannot read now", { do: "answer", status: 503 }, GETS, 9, /^the source cannot be read: HTTP 503; it is being/],
     ["hangs up after it has it", { do: "reset", when: "after" }, PUTS, 9, /^connection failed; it is being tried/],
-    ["hangs up before", { do: "reset", when: "before" }, PUTS, 9, /^connection failed; it is being tried again/],
+    ["hangs up before", { do: "reset", when: "before" }, PUTS, 9, /^connection failed; logship is retrying/],
     [
       "does not let us read any more",
       { do: "answer", status: 403, code: "AccessDenied" },
       GETS,
       9,
-      /^the source cannot be read: HTTP 403 AccessDenied \(some.*; nothing is lost, it is tried again every few minutes$/,
+      /^the source cannot be read: HTTP 403 AccessDenied \(some.*; nothing is lost, and logship retries every few minutes$/,
     ],
     [
       "has no such bucket",

@@ -42,7 +42,7 @@ it("names the jobs that a message on hold may be for, until it is sent again or 
   await putOnHold(one(1, { takenInMs: clock.nowMs(), records: [{ ...record("shop"), EventTimestampMs: NOON }] }));
   clock.advance(1_000);
   const later = await createJob(freshBucket().name);
-  const why = "messages that are set aside may have records for it";
+  const why = "messages on hold may have records for it";
   expect(await found()).toEqual([0, `job ${job}: ${why}`]);
   // It is not known when it was taken in.
   await putOnHold(new ArrayBuffer(3), "shorter than a header", "shorter than a header");
@@ -55,7 +55,7 @@ it("names the jobs that a message on hold may be for, until it is sent again or 
 it("names records that could not be made", async () => {
   const job = await createJob(freshBucket().name);
   await poison(job, one(1, { takenInMs: NOON }));
-  expect(await found()).toEqual([0, `job ${job}: could not be made of what the log has: 1 record`]);
+  expect(await found()).toEqual([0, `job ${job}: logship could not prepare 1 record from the log`]);
 });
 
 it("names every job while a part of the log does not answer, and finds what readers have", async () => {

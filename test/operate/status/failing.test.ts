@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, readFailingRules } from "../../../src/base/failing-setting.ts";
 import { readConfig } from "../../../src/config.ts";
-import { failingOf } from "../../../src/operate/status/failing.ts";
+import { failingFindings, failingOf } from "../../../src/operate/status/failing.ts";
 import { SLOT_MS, type Slot } from "../../../src/ship/log/function-health-hours.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
@@ -54,6 +54,43 @@ describe("a function fails", () => {
     expect(failing(slots(...hour))).toMatchObject({ sinceMs: start(11), isLonger: true });
   });
 
+  it.each([
+    [
+      "worse of late",
+      3,
+      slots([1000, 20], [832, 48], [203, 61]),
+      "129 of 2,035 requests (6 %) in the last 13 min, 61 of 203 (30 %) in the last 3, ",
+    ],
+    ["all of a burst", 3, slots([0, 0], [0, 0], [40, 40]), "40 of 40 requests (100 %) in the last 13 min, "],
+    [
+      "a burst in a slot that has just begun",
+      1,
+      slots([400, 0], [200, 0], [100, 60]),
+      "60 of 700 requests (9 %) in the last 11 min, 60 of 300 (20 %) in the last 6, ",
+    ],
+    [
+      "over of late",
+      4,
+      slots([100, 0], [100, 90], [50, 0]),
+      "90 of 250 requests (36 %) in the last 14 min, 0 of 50 (0 %) in the last 4, ",
+    ],
+    [
+      "quiet of late",
+      4,
+      slots([100, 0], [100, 90], [0, 0]),
+      "90 of 200 requests (45 %) in the last 14 min, none in the last 4, ",
+    ],
+  ])("%s: says the last five minutes as near as slots go", (_what, afterMin, all, words) => {
+    const found = failingOf(
+      [{ scriptName: "shop", source: "tail", slots: all }],
+      FAILING_BY_DEFAULT,
+      NOON + afterMin * MINUTE_MS,
+    );
+    expect(failingFindings(found).map(({ summary }) => summary)).toEqual([
+      expect.stringContaining(`"shop" is failing: ${words}since `),
+    ]);
+  });
+
   it("by a rule of its own", () => {
     const all = slots([100, 2]);
     expect(failing(all)).toBeUndefined();
@@ -98,7 +135,7 @@ it("is in the status while it lasts, and not for a client that goes away", async
     },
   ]);
   expect(findings[0]?.summary).toMatch(
-    /^"checkout", as sent by "unknown": 25 % of requests fail since 12:0\d UTC; 20 of 80 inv/,
+    /^"checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in the last \d+ min, since 12:0\d UTC\.$/,
   );
   clock.advance(5 * MINUTE_MS);
   await come(400, "ok");

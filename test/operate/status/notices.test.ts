@@ -48,7 +48,7 @@ describe("an interval that fits the traffic", () => {
       kind: "many_small_objects",
       subject: { type: "job", id: 7 },
       summary:
-        "Job 7 has written 2700 objects in the last 24 hours, of 39 kB on average. An interval of 300 seconds would make about 286 of 372 kB.",
+        "Job 7 has written 2700 objects in the last 24 hours, 39 kB each on average. An interval of 300 seconds would make about 286 of 372 kB.",
       advice: expect.stringMatching(/max_upload_interval_seconds to 300 \(now 30\)/),
     });
     expect(told({ status: log({ lastDay: DAY }), enabledSinceMs: null })).toEqual([]);

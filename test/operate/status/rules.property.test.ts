@@ -26,11 +26,11 @@ const count = fc.oneof(fc.constant(0), fc.nat(10_000));
 const message = fc.oneof(
   fc.constant(null),
   fc.constantFrom(
-    "parked: HTTP 403 AccessDenied; …",
+    "delivery paused: HTTP 403 AccessDenied; …",
     "upload failed: timeout; …",
     `upload failed: ${RECORD}`,
     `HTTP 500 <${RECORD}>`,
-    `parked: ${RECORD} HTTP 404`,
+    `delivery paused: ${RECORD} HTTP 404`,
   ),
 );
 

@@ -46,6 +46,7 @@ const failingShop = {
     events: 492,
     failed: 123,
     overMs: 13 * MINUTE,
+    latest: { events: 203, failed: 61, overMs: 3 * MINUTE },
     sinceMs: ago(58 * MINUTE),
     isNew: false,
     isLonger: false,
@@ -72,11 +73,11 @@ const kept = (refused: number, sinceMs: number) => ({ version: 1, kept: 0, given
 const past = (fields: Partial<JobFacts["past"]>): JobFacts["past"] => ({ ...job().past, ...fields });
 const others = (lastReceivedMs: number): JobFacts => job({ id: 2, status: log({ lastReceivedMs }) });
 
-const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; it is being tried again", lastErrorMs: ago(1) };
+const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; logship is retrying", lastErrorMs: ago(1) };
 const PARKED = {
   ...pending(5),
   parked: true,
-  errorMessage: "parked: HTTP 403 AccessDenied; nothing is lost, …",
+  errorMessage: "delivery paused: HTTP 403 AccessDenied; records are kept, …",
   failingSinceMs: ago(9),
 };
 
@@ -133,7 +134,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     {
       severity: "warning",
       summary:
-        "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
+        "The account's ledger (counts of Workers) does not answer, so it is unknown whether any Worker has gone quiet.",
     },
   ],
   ["replays_silent", facts({ replays: "silent" }), { severity: "warning" }],
@@ -143,20 +144,20 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     stored(8 * GB),
     {
       severity: "error",
-      summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
+      summary: "A shard of the log holds 8.0 of 8 GB, and accepts no more: messages wait in the queue.",
     },
   ],
   [
     "ledger_busy",
     ofStatus({ load: { parts: 1, bytes: 4_200_000 } }),
-    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
+    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second, more than 4." },
   ],
   [
     "restored",
     ofStatus({ restored: { who: "reader", job: 3, atMs: ago(1) } }),
     {
       summary:
-        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
+        "A reader of job 3 was restored to an earlier time. Records that it read since then are lost, or arrive a second time.",
     },
   ],
   [
@@ -177,7 +178,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
   [
     "destination_unusable",
     ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
-    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
+    { summary: "Job 1 cannot use its destination: there is no secret DEST_X." },
   ],
   [
     "draining_stuck",
@@ -188,7 +189,7 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
   [
     "unmade",
     unmade({ newer: 7 }),
-    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
+    { severity: "warning", summary: "Job 1 has 7 records that need a newer version of logship." },
   ],
   [
     "objects_set_aside",
@@ -215,13 +216,15 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     facts({ failing: [failingShop] }),
     {
       ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
-      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
+      summary: `"shop" is failing: 123 of 492 requests (25 %) in the last 13 min, 61 of 203 (30 %) in the last 3, since 11:02 UTC.`,
     },
   ],
   [
     "function_failing",
     facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
-    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
+    {
+      summary: `"shop" is failing: 2 of 492 requests (0.4 %) in the last 13 min, 61 of 203 (30 %) in the last 3, for at least an hour.`,
+    },
   ],
 ];
 
@@ -258,14 +261,14 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ),
     {
       ...{ severity: "warning", sinceMs: null, affected: events(6) },
-      summary: 'The time of 6 events can only be in seconds, not in milliseconds. They came from "http:ci", others.',
+      summary: 'logship got 6 events with times in seconds instead of milliseconds. They came from "http:ci", others.',
     },
   ],
   [
     "intake_unfit",
     ofAccount({ past: { ...account().past, intakeUnfit: { ...account().past.intakeUnfit, grewMs: ago(DAY + 1) } } }),
     ofAccount({ past: { ...account().past, intakeUnfit: { ...account().past.intakeUnfit, grewMs: ago(DAY), by: 2 } } }),
-    { severity: "error", affected: events(2), summary: expect.stringContaining("larger than a record may be") },
+    { severity: "error", affected: events(2), summary: expect.stringContaining("too large for a record") },
   ],
   [
     "sender_crowds",
@@ -276,7 +279,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
         { source: "http:ci", what: "summed" },
       ],
     }),
-    { sender: "http:ci", summary: expect.stringMatching(/^Requests of "http:ci" are refused: /) },
+    { sender: "http:ci", summary: expect.stringMatching(/^logship refuses requests of "http:ci": /) },
   ],
   ["ledger_large", stored(4 * GB - 1), stored(4 * GB), { severity: "warning", affected: null }],
   [
@@ -285,7 +288,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofStatus({ load: { parts: 75.1, bytes: 4_000_000 } }),
     {
       severity: "warning",
-      summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
+      summary: "In the last ten minutes, a shard of the log took 76 parts a second, more than 75.",
     },
   ],
   ["restored", shardRestored(DAY + 1), shardRestored(DAY), { severity: "error", sinceMs: ago(DAY), affected: null }],
@@ -344,7 +347,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "functions_more",
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
-    { summary: expect.stringMatching(/^7 functions have a problem and no finding of their own: .* and 2 more\.$/) },
+    { summary: expect.stringMatching(/^7 Workers have a problem and no finding of their own: .* and 2 more\.$/) },
   ],
   [
     "out_of_balance",
@@ -366,7 +369,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "warning",
       sinceMs: NOON,
-      summary: `The credentials of the destination of job 1 expire at ${new Date(NOON + 30 * DAY).toISOString()}.`,
+      summary: `Job 1's credentials for its destination expire at ${new Date(NOON + 30 * DAY).toISOString()}.`,
     },
   ],
   [
@@ -443,7 +446,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
       severity: "error",
       sinceMs: ago(3),
       affected: records(9),
-      summary: "Records of job 1 stop the process that makes them, and are set aside: 2.",
+      summary: "Job 1 has 2 records on hold that crash the process that prepares records.",
     },
   ],
   [
@@ -466,7 +469,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "warning",
       summary:
-        "Job 1 writes separate objects for 65 scripts, because of {SCRIPT} in its path: up to 187200 objects a day; in the last 24 hours 7.",
+        "{SCRIPT} in the path of job 1 makes separate objects for 65 Workers: up to 187200 a day, and 7 in the last 24 hours.",
     },
   ],
   [
@@ -658,11 +661,11 @@ describe("a rerun", () => {
     const counts = { ...refused.counts, delivered: 54 };
     expect(said([job(), rerunOfOne({ status: log({ ...refused, unmade: poison, counts }) })])).toMatchObject([
       { kind: "out_of_balance", summary: expect.stringContaining("job 1's rerun r16 does not add up") },
-      { kind: "unmade", summary: expect.stringContaining("Records of job 1's rerun r16 stop") },
+      { kind: "unmade", summary: expect.stringContaining("Job 1's rerun r16 has 2 records on hold") },
       {
         ...{ kind: "objects_set_aside", severity: "warning", subject: { type: "job", id: 1 }, rerun: "r16" },
-        summary: "The destination rejects objects of job 1's rerun r16. Set aside: 45 records.",
-        advice: expect.stringMatching(/^The job's page of replays shows what it answered\./),
+        summary: "The destination rejects objects of job 1's rerun r16. logship keeps 45 records on hold.",
+        advice: expect.stringMatching(/^The job's page of replays shows the destination's answers\./),
       },
     ]);
     expect(said([job(), rerunOfOne({ status: "silent" })])).toMatchObject([{ kind: "log_silent", rerun: "r16" }]);
@@ -758,23 +761,27 @@ describe("what is not told", () => {
 
 describe("words", () => {
   it.each([
-    ["upload failed: HTTP 503 SlowDown; it is being tried again", "the destination answers HTTP 503 SlowDown"],
-    ["parked: HTTP 301; nothing is lost", "the destination answers HTTP 301"],
-    ["upload failed: timeout; it is being tried again", "the destination does not answer in time"],
-    ["upload failed: connection failed; it is being tried again", "the connection to the destination fails"],
+    ["upload failed: HTTP 503 SlowDown; logship is retrying", "the destination answers HTTP 503 SlowDown"],
+    ["delivery paused: HTTP 301; records are kept", "the destination answers HTTP 301"],
+    ["upload failed: timeout; logship is retrying", "the destination does not answer in time"],
+    ["upload failed: connection failed; logship is retrying", "the connection to the destination fails"],
     ["upload failed: HTTP 200, but the object is not there; it is …", "the destination does not keep what it accepts"],
     ["upload failed: the store keeps 3 of 9 bytes; it is …", "the destination does not keep what it accepts"],
-    ["parked: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
+    ["delivery paused: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
     ["the store says of every key that another object stands there", "another object already exists at every key"],
     ["anything that a record says", "see the error_message of the job"],
     [null, "see the error_message of the job"],
   ])("%s", (message, cause) => expect(causeIn(message)).toBe(cause));
 
-  it("advise what to change, and say that nothing is lost", () => {
-    for (const message of ["parked: HTTP 403 QuotaExceeded; nothing is lost", "parked: anything", null]) {
+  it("advise what to change, and say that records are kept", () => {
+    for (const message of [
+      "delivery paused: HTTP 403 QuotaExceeded; records are kept",
+      "delivery paused: anything",
+      null,
+    ]) {
       const advice = parkedAdvice(message);
       expect(advice).toContain(remedyFor(message) ?? "Read the job's error_message");
-      expect(advice).toMatch(/change the job's destination\. Nothing is lost/);
+      expect(advice).toMatch(/change the job's destination\. Records are kept/);
     }
   });
 
@@ -812,7 +819,7 @@ describe("functions that a sender names", () => {
       ["function_failing", undefined],
     ]);
     expect(said[0]?.summary).toBe(
-      '190 functions that "http:ci" names have a problem and no finding of their own: "f0", "f1", "f2", "f3", "f4" and 185 more.',
+      '190 Workers that "http:ci" names have a problem and no finding of their own: "f0", "f1", "f2", "f3", "f4" and 185 more.',
     );
   });
 
@@ -821,7 +828,7 @@ describe("functions that a sender names", () => {
       {
         kind: "function_failing",
         sender: "http:ci",
-        summary: expect.stringMatching(/^"f0", as sent by "http:ci": 25 %/),
+        summary: expect.stringMatching(/^"f0", as sent by "http:ci", is failing: /),
       },
     ]);
     const known = found(failingNames(50, { isNew: false }));

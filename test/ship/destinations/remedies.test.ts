@@ -162,7 +162,10 @@ const TABLE: Readonly<Record<string, readonly string[]>> = {
 describe("advice", () => {
   const rows = Object.entries(TABLE).flatMap(([advice, all]) => all.map((said) => [said, advice] as const));
   it.each(rows)("on %s: %s", (said, advice) => {
-    for (const message of [`error writing object: error uploading: ${said}`, `parked: ${said}; nothing is lost`])
+    for (const message of [
+      `error writing object: error uploading: ${said}`,
+      `delivery paused: ${said}; records are kept`,
+    ])
       expect(remedyFor(message)).toContain(advice);
   });
 
@@ -195,7 +198,7 @@ describe("an answer in a message", () => {
   const none = { code: null, region: null };
   const LONG = ["abcdefghijkl", "abcdefghijkl", "abcdefghijkl"].join("-");
   it.each([
-    ["parked: HTTP 403 AccessDenied; secret=hunter2", { ...none, status: 403, code: "AccessDenied" }],
+    ["delivery paused: HTTP 403 AccessDenied; secret=hunter2", { ...none, status: 403, code: "AccessDenied" }],
     ["HTTP 403 <Code>", { ...none, status: 403 }],
     ["HTTP 400 KMS.DisabledException.", { ...none, status: 400, code: "KMS.DisabledException" }],
     ["HTTP 404 NoSuchBucket.", { ...none, status: 404, code: "NoSuchBucket" }],

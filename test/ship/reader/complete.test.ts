@@ -72,7 +72,7 @@ describe("a message that is set aside", () => {
       await pass();
       await pass();
       expect(await complete()).toBe(takenIn);
-      expect((await finding("messages_set_aside"))?.advice).toContain("last_complete passes none of them");
+      expect((await finding("messages_set_aside"))?.advice).toContain("last_complete does not pass it");
       const path = `/logship/set-aside/${await aside()}`;
       if (end === "discarded") await api("DELETE", path);
       else await api("POST", `${path}/resend`);

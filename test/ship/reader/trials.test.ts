@@ -88,7 +88,7 @@ describe("what a job says once nothing of it fails any more", () => {
       await append(job, fragmentsOf(NDJSON, records(1)));
       await passes(log, clock, { ms: 300_000 });
       expect(countsOf(log)).toMatchObject({ set_aside: 1, pending: 0 });
-      expect(log.status()).toMatchObject({ errorMessage: "an object was set aside: HTTP 500", failingSinceMs: null });
+      expect(log.status()).toMatchObject({ errorMessage: "an object is on hold: HTTP 500", failingSinceMs: null });
       log.asideDiscard(rowsOf(storage)[0]?.number ?? 0);
       expect(log.status()).toMatchObject({ errorMessage: null, lastErrorMs: null, failingSinceMs: null });
     });
@@ -107,7 +107,7 @@ describe("what a job says once nothing of it fails any more", () => {
       expect(log.status()).toMatchObject({ parked: true });
       log.asidePut(rowsOf(storage)[0]?.number ?? 0);
       expect(log.status()).toMatchObject({ parked: false, failingSinceMs: null });
-      expect(log.status()?.errorMessage).toContain("set aside by hand");
+      expect(log.status()?.errorMessage).toContain("put on hold by hand");
       isShut = false;
       await append(job, fragmentsOf(NDJSON, [record("mark-3")]));
       await passes(log, clock, { ms: 35_000, stepMs: 35_000 });
@@ -125,7 +125,10 @@ describe("what a job says once nothing of it fails any more", () => {
       await append(job, fragmentsOf(NDJSON, records(1)));
       await passes(log, clock, { ms: 180_000 });
       log.asidePut(rowsOf(storage)[0]?.number ?? 0);
-      expect(log.status()).toMatchObject({ parked: true, errorMessage: expect.stringContaining("parked: HTTP 401") });
+      expect(log.status()).toMatchObject({
+        parked: true,
+        errorMessage: expect.stringContaining("delivery paused: HTTP 401"),
+      });
     });
   });
 });

@@ -59,14 +59,14 @@ it("what a log says is wrong goes with the last object that was set aside, unles
   }
   await inLog(job, async (log, { sql }) => {
     const said = (): string | null | undefined => log.status()?.errorMessage;
-    expect(said()).toBe("an object was set aside: HTTP 413");
+    expect(said()).toBe("an object is on hold: HTTP 413");
     expect(log.status()?.setAside).toEqual({ objects: 3, records: 3, oldestMs: NOON });
     expect(log.asideDiscard(1)).toMatchObject({ records: 1, state: "discarded" });
-    expect(said()).toBe("an object was set aside: HTTP 413");
+    expect(said()).toBe("an object is on hold: HTTP 413");
     await control.script([]);
     clock.advance(1_000);
     expect(log.asideResend(2)).toMatchObject({ state: "waiting", attempts: 0, error: null });
-    expect(said()).toBe("an object was set aside: HTTP 413");
+    expect(said()).toBe("an object is on hold: HTTP 413");
     // Uploads fail meanwhile, which discarding an object does not clear.
     sql.exec("UPDATE reader SET failures = 1, error_message = 'upload failed'");
     log.asideDiscard(3);
@@ -94,7 +94,7 @@ it("the last object that is taken up takes what the log says with it", async () 
   await append(job, fragmentsOf(NDJSON, ["a\n"]));
   await inLog(job, async (log) => {
     await log.drive("manual", 10_000);
-    expect(log.status()).toMatchObject({ errorMessage: "an object was set aside: HTTP 413", lastErrorMs: NOON });
+    expect(log.status()).toMatchObject({ errorMessage: "an object is on hold: HTTP 413", lastErrorMs: NOON });
     log.asideResend(1);
     expect(log.status()).toMatchObject({ errorMessage: null, lastErrorMs: null, counts: { pending: 1, set_aside: 0 } });
   });

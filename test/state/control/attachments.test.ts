@@ -92,7 +92,7 @@ describe("a deployment that leaves us out", () => {
       state: "undone",
       sinceMs: at,
       checkedMs: at,
-      why: `the platform does not list this service among its tail consumers any more, as it did at ${new Date(at - 5 * MINUTE).toISOString()}`,
+      why: `Cloudflare no longer lists this service among its tail consumers, as it did at ${new Date(at - 5 * MINUTE).toISOString()}`,
     });
     await cron();
     expect((await facts())[1]).toMatchObject({ state: "undone", sinceMs: at, checkedMs: at + 5 * MINUTE });
@@ -170,9 +170,9 @@ describe("a platform that does not tell", () => {
     await cron();
     const [billing, shop] = await facts();
     expect(billing).toMatchObject({ state: "undone", sinceMs: undoneMs, checkedMs: undoneMs });
-    expect(billing?.why).toContain("; it could not be looked at again after ");
+    expect(billing?.why).toContain("; logship could not check again after ");
     expect(shop).toMatchObject({ state: "unknown", sinceMs: undoneMs + 5 * MINUTE, checkedMs: undoneMs });
-    expect(shop?.why).toContain("the platform's API could not be reached, or its answer broke off");
+    expect(shop?.why).toContain("Cloudflare's API could not be reached, or its answer broke off");
     theirs.answer = null;
     await cron();
     expect(await states()).toEqual({ billing: "undone", shop: "attached" });
@@ -180,7 +180,7 @@ describe("a platform that does not tell", () => {
       Array(2).fill({
         message: "attachments could not be looked at",
         functions: 2,
-        why: "the platform's API could not be reached, or its answer broke off",
+        why: "Cloudflare's API could not be reached, or its answer broke off",
       }),
     );
   });

@@ -91,7 +91,7 @@ describe("what is remembered of functions", () => {
         {
           code: 1004,
           message:
-            "changing the settings of a function is not allowed: exceeded max functions with settings allowed (1000)",
+            "changing the settings of a Worker is not allowed: exceeded max functions with settings allowed (1000)",
         },
       ],
     ]);
@@ -112,7 +112,7 @@ describe("what is remembered of functions", () => {
     clock.advance(1_000);
     expect(await control().setFunction("shop", { logging: "off" })).toEqual({
       kind: "refused",
-      why: "logging of a function can be switched off 100 times within 15 days",
+      why: "logging of a Worker can be switched off 100 times within 15 days",
     });
     expect((await control().functionSetting("shop"))?.logging).toBe("on");
     expect(await windowsOf("shop")).toHaveLength(SWITCHES_MAX);
@@ -136,7 +136,7 @@ describe("what is remembered of functions", () => {
     await fill(functions.slice(0, 30).map((each) => ({ ...each, name: `x${each.name.slice(1)}` })));
     expect(await control().setFunction("another", { logging: "off" })).toEqual({
       kind: "refused",
-      why: "logging of too many functions was switched off within 15 days",
+      why: "logging of too many Workers was switched off within 15 days",
     });
     for (const { name } of functions.slice(0, 3))
       expect(await control().setFunction(name, { logging: "on" })).toMatchObject({ kind: "changed", missing: [] });

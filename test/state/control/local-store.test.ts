@@ -123,7 +123,7 @@ describe("a function that is uploaded", () => {
     });
     expect(await run("one-more", shop("x"))).toEqual({
       kind: "refused",
-      why: "there are 100 functions; delete one of them",
+      why: "there are 100 Workers; delete one of them",
     });
     expect(await control().localVersion("one-more")).toBeNull();
     expect(await run("first", shop("2"))).toMatchObject({ kind: "running" });

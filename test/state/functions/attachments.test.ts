@@ -61,9 +61,9 @@ describe("what an answer says of an attachment", () => {
   });
 
   const refused = (status: number): string =>
-    `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`;
-  const tellsNot = (status: number): string => `the platform's API answered with HTTP ${status}`;
-  const NONE = "the platform's API answered with malformed settings";
+    `Cloudflare's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`;
+  const tellsNot = (status: number): string => `Cloudflare's API answered with HTTP ${status}`;
+  const NONE = "Cloudflare's API answered with malformed settings";
   it.each<[what: string, answer: PlatformAnswer, why: string]>([
     ["an unknown token", failed(401, 10_000), refused(401)],
     ["a token without the permission", failed(403, 9_109), refused(403)],
@@ -93,7 +93,7 @@ describe("what an answer says of an attachment", () => {
       done({ tail_consumers: [{ ...self, environment: "production" }] }),
       "it lists a service of this name with an environment or a namespace, which may be another one",
     ],
-    ["no answer", { kind: "none", why: "did not answer in time" }, "the platform's API did not answer in time"],
+    ["no answer", { kind: "none", why: "did not answer in time" }, "Cloudflare's API did not answer in time"],
   ])("is nothing to go by, in words of ours: %s", (_what, said, why) => {
     expect(sightingOf(said, "logship")).toEqual({ kind: "unclear", why });
   });
@@ -117,7 +117,7 @@ describe("what an answer says of an attachment", () => {
 });
 
 const MINUTE = 60_000;
-const unclear = { kind: "unclear", why: "the platform's API did not answer in time" } as const;
+const unclear = { kind: "unclear", why: "Cloudflare's API did not answer in time" } as const;
 
 describe("what follows from a sighting", () => {
   const attached = attachedAt(null, NOON);
@@ -170,11 +170,11 @@ describe("what follows from a sighting", () => {
   it("is said in words, with times, and never with a name", () => {
     const words = [attached, undone, gone, unknown, { ...undone, fault: "f" }].map((each) => factOf("shop", each));
     expect(words.map(({ why }) => why)).toEqual([
-      "the platform lists this service among its tail consumers",
-      "the platform does not list this service among its tail consumers any more, as it did at 2026-11-20T12:00:00.000Z",
-      "the platform has no such script any more; it was attached at 2026-11-20T12:00:00.000Z",
-      "it was attached at 2026-11-20T12:00:00.000Z, and it could not be looked at again after 2026-11-20T12:00:00.000Z: x",
-      "the platform does not list this service among its tail consumers any more, as it did at 2026-11-20T12:00:00.000Z; it could not be looked at again after 2026-11-20T12:00:00.001Z: f",
+      "Cloudflare lists this service among its tail consumers",
+      "Cloudflare no longer lists this service among its tail consumers, as it did at 2026-11-20T12:00:00.000Z",
+      "Cloudflare no longer has such a script; it was attached at 2026-11-20T12:00:00.000Z",
+      "it was attached at 2026-11-20T12:00:00.000Z, and logship could not check again after 2026-11-20T12:00:00.000Z: x",
+      "Cloudflare no longer lists this service among its tail consumers, as it did at 2026-11-20T12:00:00.000Z; logship could not check again after 2026-11-20T12:00:00.001Z: f",
     ]);
     expect(words[1]).toEqual({
       script: "shop",
@@ -285,7 +285,7 @@ describe("a look at the platform", () => {
         {
           message: "attachments could not be looked at",
           functions: 50,
-          why: `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
+          why: `Cloudflare's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
         },
       ],
     ]);

@@ -79,7 +79,7 @@ it("refuses while Workers are attached: their events would be lost", async () =>
   const world = await ready();
   const before = world.state();
   world.platform.tails = [{ producer: { service: "shop" }, consumer: "logship" }];
-  await expect(world.teardown()).rejects.toThrow("Workers are attached, and their events would be lost: shop.");
+  await expect(world.teardown()).rejects.toThrow("Workers are attached and would lose their events: shop.");
   expect(world.state()).toEqual(before);
 });
 

@@ -230,7 +230,7 @@ describe("a misconfigured deployment", () => {
         ...["api.platform.test", "http://api.platform.test", "https://10.0.0.1/", "https://a:b@api.platform.test/"],
         "https://api.platform.test/?a=b",
       ],
-      /the base URL of the platform's API, https:\/\/…\/client\/v4, or absent: UPSTREAM_API must /,
+      /the base URL of Cloudflare's API, https:\/\/…\/client\/v4, or absent: UPSTREAM_API must /,
     ],
     [
       "UPSTREAM_TOKEN",
@@ -238,7 +238,7 @@ describe("a misconfigured deployment", () => {
         ...[ADMIN_TOKEN, `x${ADMIN_TOKEN.toUpperCase()}`, `logship_token_${"A".repeat(43)}`, "short", "x".repeat(513)],
         ...["with a blank in the middle", "Bearer-with-an-umlaut-ä", "line\nbreak-0123456789abc"],
       ],
-      /a bearer token of the platform's, 16 to 512 printable ASCII characters, none of this service's own; or absent/,
+      /a bearer token of Cloudflare, 16 to 512 printable ASCII characters, none of this service's own; or absent/,
     ],
     ["SIGNING_KEY", ["short", `${SIGNING}=`], /base64 of 32 random bytes, or absent/],
     [

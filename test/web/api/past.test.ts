@@ -214,7 +214,7 @@ describe("a rerun", () => {
     await shipped(clock, id);
     const failing = async () => (await call<Replay>("GET", `/logship/jobs/${id}/replay/${name}`)).body.result;
     expect(await failing()).toMatchObject({ state: "waiting", left: { records: 10 } });
-    const words = /^parked: HTTP 403.*; a rerun does not follow its job: cancel it, and begin another$/;
+    const words = /^delivery paused: HTTP 403.*; a rerun does not follow its job: cancel it, and begin another$/;
     expect((await failing()).error_message).toMatch(words);
     await call("PUT", `/logship/jobs/${id}`, { destination_conf: destinationConf(freshBucket().name) });
     await shipped(clock, id);
@@ -254,7 +254,7 @@ describe("a rerun", () => {
     await call("PUT", `/logship/jobs/${id}`, { filter: null });
     const { id: name } = (await begin(id, HOUR)).body.result;
     const asked = async (fields: object = {}) => (await searchFor({ ...HOUR, ...fields })).end;
-    const what = { what: `job ${id}`, why: expect.stringMatching(`^what its rerun ${name} ships`) };
+    const what = { what: `job ${id}`, why: expect.stringMatching(`^rerun ${name} may ship`) };
     const named = { complete: false, not_searched: [what] };
     expect(await asked()).toMatchObject(named);
     await shipped(clock, id);

@@ -105,7 +105,8 @@ describe("what opens this service", () => {
       settings,
       headers: { "content-type": FORM_TYPE },
     });
-    const why = "an upload goes on to the platform and needs the platform's own bearer token, not one of this service";
+    const why =
+      "logship forwards an upload to Cloudflare, which needs a bearer token of Cloudflare, not one of logship";
     expectRefused(answer, 403, [10000, undefined, `Authorization error: ${why}`]);
   });
 });
@@ -124,8 +125,7 @@ describe("UPSTREAM_API", () => {
 
   it("is named if it is malformed, to everybody, and asked by nobody", async () => {
     const settings = { UPSTREAM_API: "http://127.0.0.1:1/", ALLOW_LOOPBACK_DESTINATIONS: "", OBJSTORE_ENDPOINT: "" };
-    const why =
-      "the base URL of the platform's API, https://…/client/v4, or absent: UPSTREAM_API must be a public host";
+    const why = "the base URL of Cloudflare's API, https://…/client/v4, or absent: UPSTREAM_API must be a public host";
     const errors = [{ code: 1053, message: `configuration: UPSTREAM_API: ${why}` }];
     const world = scriptedApi();
     const foreign = await askAs(world, "GET", SCRIPTS, undefined, { settings });
@@ -138,7 +138,7 @@ describe("UPSTREAM_API", () => {
     const answer = await call("GET", "/logship/jobs", undefined, { settings: { UPSTREAM_API, SELF_NAME: "" } });
     expect([answer.status, answer.body.errors[0]?.message]).toEqual([
       503,
-      "configuration: SELF_NAME: this function's own name, which functions are attached to with UPSTREAM_API",
+      "configuration: SELF_NAME: this Worker's own name, to which Workers are attached with UPSTREAM_API",
     ]);
   });
 

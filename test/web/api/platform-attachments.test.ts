@@ -36,7 +36,7 @@ describe("an attachment is known", () => {
       state: "attached",
       since: iso(NOON),
       checked_at: iso(NOON),
-      why: "the platform lists this service among its tail consumers",
+      why: "Cloudflare lists this service among its tail consumers",
     };
     expect(await attachmentOf()).toEqual(expected);
     expect((await call<Settings[]>("GET", SCRIPTS)).body.result).toMatchObject([{ id: "shop", attachment: expected }]);
@@ -105,7 +105,7 @@ describe("an attachment that is undone", () => {
     expect((await readSettings(shown([other]))).status).toBe(200);
     expect(await attachmentOf()).toEqual({
       ...{ state: "undone", since: iso(NOON + 60_000), checked_at: iso(NOON + 60_000) },
-      why: `the platform does not list this service among its tail consumers any more, as it did at ${iso(NOON)}`,
+      why: `Cloudflare no longer lists this service among its tail consumers, as it did at ${iso(NOON)}`,
     });
   });
 

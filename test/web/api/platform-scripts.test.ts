@@ -149,7 +149,7 @@ describe("an upload with the platform's own bearer", () => {
     const answer = await put(world, curlForm(), "logship");
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       400,
-      "logship: the shipper's own events are never shipped",
+      "logship: its own events are never shipped",
     ]);
     expect(world.asked).toEqual([]);
     expect((await put(world, curlForm({ main_module: "my-worker.js" }), "logship")).status).toBe(200);
@@ -232,7 +232,7 @@ describe("what the platform says", () => {
     expect([got.status, got.headers.get("retry-after"), got.json?.errors]).toEqual([
       503,
       "5",
-      [{ code: 1053, message: `the platform's API ${why}; ${after}` }],
+      [{ code: 1053, message: `Cloudflare's API ${why}; ${after}` }],
     ]);
     expect([world.asked.length, await loggingOf()]).toEqual([1, "unset"]);
     const read = await askAs(
@@ -240,10 +240,7 @@ describe("what the platform says", () => {
       "GET",
       SCRIPTS,
     );
-    expect([read.status, read.json?.errors[0]?.message]).toEqual([
-      503,
-      `the platform's API ${why}; repeat the request`,
-    ]);
+    expect([read.status, read.json?.errors[0]?.message]).toEqual([503, `Cloudflare's API ${why}; repeat the request`]);
   });
 
   it("is waited for so long, and no longer", async () => {
@@ -262,7 +259,7 @@ describe("what the platform says", () => {
     const answer = await answering;
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       503,
-      expect.stringMatching(/^the platform's API did not answer in time; it may have made/),
+      expect.stringMatching(/^Cloudflare's API did not answer in time; it may have made/),
     ]);
     expect(signals[0]?.aborted).toBe(true);
   });

@@ -7,7 +7,7 @@ import { askAs, BEARER, loggingOf, patch, put, SCRIPTS, said, scriptedApi, THEIR
 
 const AUTHORIZATION = `Bearer ${BEARER}`;
 
-const NOT_DONE = "but this service has not recorded it";
+const NOT_DONE = "but logship has not recorded it";
 
 describe("what follows here from what the platform has done", () => {
   const refusing = (answer: () => Promise<unknown>): Settings => ({
@@ -20,7 +20,7 @@ describe("what follows here from what the platform has done", () => {
       "is refused",
       async () => ({ kind: "refused", why: "there are too many" }),
       403,
-      `${NOT_DONE}: changing the settings of a function is not allowed: there are too many`,
+      `${NOT_DONE}: changing the settings of a Worker is not allowed: there are too many`,
     ],
     [
       "is not in force yet",
@@ -37,7 +37,7 @@ describe("what follows here from what the platform has done", () => {
     });
     expect([uploaded.status, uploaded.json?.errors.map((each) => each.message)]).toEqual([
       status,
-      [`the platform has taken the upload, ${message}`],
+      [`Cloudflare has taken the upload, ${message}`],
     ]);
     const changed = await patch(
       scriptedApi(said({}), said({})),
@@ -46,12 +46,12 @@ describe("what follows here from what the platform has done", () => {
     );
     expect([changed.status, changed.json?.errors[0]?.message]).toEqual([
       status,
-      `the platform has changed the settings, ${message}`,
+      `Cloudflare has changed the settings, ${message}`,
     ]);
     const deleted = await askAs(scriptedApi(said(null)), "DELETE", `${SCRIPTS}/shop`, undefined, { settings });
     expect([deleted.status, deleted.json?.errors[0]?.message]).toEqual([
       status,
-      `the platform has deleted the script, ${message}`,
+      `Cloudflare has deleted the script, ${message}`,
     ]);
     const { result } = (await call<{ outcome: string; actor: object }[]>("GET", "/logship/audit")).body;
     // A refusal is not a change.
@@ -76,7 +76,7 @@ describe("what follows here from what the platform has done", () => {
     const answer = await answering;
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       503,
-      `the platform has taken the upload, ${NOT_DONE}; repeat the request`,
+      `Cloudflare has taken the upload, ${NOT_DONE}; repeat the request`,
     ]);
     expect([(await put(scriptedApi(said({})))).status, await loggingOf()]).toEqual([200, "on"]);
   });

@@ -150,7 +150,7 @@ describe("an upload", () => {
     expectRefused(answer, 409, [
       1009,
       undefined,
-      "there is nowhere to run this: run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API",
+      "there is nowhere to run this: run Workers locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API",
     ]);
     expect(await read()).toBeNull();
   });

@@ -109,7 +109,7 @@ describe("POST /search", () => {
     expect(hits).toEqual([]);
     // Four at once.
     expect((await control.requests()).length - before).toBeLessThanOrEqual(6);
-    expect(JSON.stringify(end.not_searched)).toContain("its store did not give others");
+    expect(JSON.stringify(end.not_searched)).toContain("skipped, because the store had refused");
     const named = end.not_searched.reduce((sum, { what }) => sum + Number(/^(\d+) objects/.exec(what)?.[1] ?? 1), 0);
     expect([named, job]).toEqual([12, job]);
   });

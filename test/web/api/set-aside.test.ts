@@ -138,7 +138,7 @@ describe("the list", () => {
       {
         ...{ id: `object-${job}-1`, kind: "object", job, number: 1, records: 2, bytes: expect.any(Number) },
         ...{ set_aside_at: new Date(NOON + 60_000).toISOString(), key: expect.stringMatching(/\.log\.gz$/) },
-        ...{ why: "an object was set aside: HTTP 413 EntityTooLarge", resendable: true, why_not: null },
+        ...{ why: "an object is on hold: HTTP 413 EntityTooLarge", resendable: true, why_not: null },
         answer: null,
       },
     ]);
@@ -400,7 +400,7 @@ describe("an object that is sent elsewhere", () => {
       [
         1004,
         "/destination_conf",
-        expect.stringContaining("a message goes to the jobs that were enabled at its intake"),
+        expect.stringContaining("a message goes to the jobs that were enabled when it arrived"),
       ],
     ]);
     expect((await send("message-1", {})).status).toBe(200);
@@ -453,7 +453,7 @@ describe("records that could not be made", () => {
     const { job, name } = await notMade(1);
     await inReader(job, (sql) => sql.exec("UPDATE reader SET job = json_set(job, '$.sampleRate', 'half')"));
     const answer = await call("POST", `/logship/set-aside/${name}/resend`);
-    const words = "its records still cannot be made";
+    const words = "logship still cannot prepare its records";
     expectRefused(answer, 409, [1009, undefined, words]);
     expect((await call("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ stayed: 1 });
     expect((await call("DELETE", `/logship/set-aside/${name}`)).body.result).toEqual({ id: name, discarded: 2 });

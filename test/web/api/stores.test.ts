@@ -146,7 +146,7 @@ describe("a binding", () => {
       clock.advance(60_000);
       await runAlarm(id);
       const job = (await call<{ error_message: string }>("GET", `/logship/jobs/${id}`)).body.result;
-      expect(job.error_message).toMatch(/^parked: .*this service has no binding TRACES/);
+      expect(job.error_message).toMatch(/^delivery paused: .*this service has no binding TRACES/);
       expect((await logStatus(id)).counts).toMatchObject({ pending: 10, delivered: 0 });
     } finally {
       Reflect.set(env, "TRACES", TRACES);

@@ -167,9 +167,9 @@ describe("a test of it", () => {
   it.each([
     [204, true, 204, "HTTP 204", null],
     [302, false, 302, "HTTP 302: redirects are not followed", "Enter the address that it redirects to."],
-    [410, false, 410, "HTTP 410", "The address was removed at the receiver: enter another one."],
-    [500, false, 500, "HTTP 500", "Check that the receiver is up."],
-    ["refuses", false, null, "connection failed", "Check that the receiver is up."],
+    [410, false, 410, "HTTP 410", "The address no longer exists there: enter another one."],
+    [500, false, 500, "HTTP 500", "Check that the service at this address is up."],
+    ["refuses", false, null, "connection failed", "Check that the service at this address is up."],
   ] as const)(
     "that is answered %s says so, and changes nothing else",
     async (answer, delivered, status, message, advice) => {

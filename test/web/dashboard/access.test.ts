@@ -93,7 +93,10 @@ describe("a token", () => {
   it("is deleted after a page that says what that means", async () => {
     const { id, secret } = await token(["logs:read"]);
     const confirm = await admin.get(`/access/tokens/${id}/delete`);
-    expect([confirm.status, textOf(confirm.html)]).toEqual([200, expect.stringContaining("rejected at once")]);
+    expect([confirm.status, textOf(confirm.html)]).toEqual([
+      200,
+      expect.stringContaining("at once, and ends its sessions"),
+    ]);
     expect(await tokens()).toHaveLength(1);
     const answer = await admin.submit(`/access/tokens/${id}/delete`);
     expect([answer.status, answer.location]).toEqual([303, "/access?gone=token"]);

@@ -25,11 +25,11 @@ describe("Find", () => {
     const visitor = await Visitor.signedIn();
     expect(await found(visitor, " CHECKout ")).toEqual([
       `/jobs/${id} Checkout, failed job`,
-      "/functions/checkout checkout function",
+      "/functions/checkout checkout Worker",
       "/search?text=CHECKout&amp;last=24h Search the last day for CHECKout records",
     ]);
     expect(await found(visitor, `${id}`)).toContain(`/jobs/${id} Checkout, failed job`);
-    expect(await found(visitor, "set")).toContain("/set-aside Set aside page");
+    expect(await found(visitor, "hold")).toContain("/set-aside On hold page");
     expect(await found(visitor, "")).toContain("/docs API page");
   });
 
@@ -39,7 +39,7 @@ describe("Find", () => {
     const of = async (...permissions: Permission[]) =>
       found(await Visitor.signedIn({ token: (await token(permissions)).secret }), "a");
     expect(await of("functions:read")).toEqual([
-      "/functions/a-job a-job function",
+      "/functions/a-job a-job Worker",
       "/attach Attach page",
       "/docs API page",
     ]);
@@ -56,7 +56,7 @@ describe("Find", () => {
     await call("PATCH", `/functions/scripts/${encodeURIComponent("<b>.js")}/script-settings`, { logship: true });
     const visitor = await Visitor.signedIn();
     expect((await found(visitor, "script")).length).toBeGreaterThan(0);
-    expect(await found(visitor, "<b>")).toContain("/functions/%3Cb%3E.js <b>.js function");
+    expect(await found(visitor, "<b>")).toContain("/functions/%3Cb%3E.js <b>.js Worker");
     expect(await found(visitor, `"><img src=x`)).toHaveLength(2);
   });
 });

@@ -45,7 +45,7 @@ it("speaks of a bucket only where there is one", async () => {
   } as const;
   for (const [isStore, title] of [
     [true, "Delivered to your bucket"],
-    [false, "Delivered to the receiver"],
+    [false, "Delivered to the log service"],
   ] as const)
     expect(textOf(String(await FirstObject({ ...here, isStore })?.toString()))).toContain(title);
 });

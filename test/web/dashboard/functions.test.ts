@@ -45,7 +45,7 @@ async function text(path: string, visitor?: Visitor): Promise<string> {
 describe("the functions", () => {
   it("say where there are none how to attach one", async () => {
     const { html } = await (await Visitor.signedIn()).get("/functions");
-    expect(textOf(html)).toContain("No functions yet");
+    expect(textOf(html)).toContain("No Workers yet");
     expect(html).toContain('href="/attach"');
   });
 
@@ -80,7 +80,7 @@ describe("the functions", () => {
     for (let i = 0; i < 53; i++) await patch(`shop-${`${i}`.padStart(2, "0")}`, { logship: true });
     const visitor = await Visitor.signedIn();
     const first = await text("/functions", visitor);
-    expect(first).toContain("53 functions 1 to 50 of 53");
+    expect(first).toContain("53 Workers 1 to 50 of 53");
     expect([first.includes("shop-49"), first.includes("shop-50")]).toEqual([true, false]);
     const second = await visitor.get("/functions?page=2");
     expect(textOf(second.html)).toContain("shop-52");
@@ -88,12 +88,12 @@ describe("the functions", () => {
     expect(await text("/functions?page=7", visitor)).toContain("This page is empty");
     expect(await text("/functions?page=-1", visitor)).toContain("1 to 50 of 53");
     const found = await text("/functions?name=OP-5", visitor);
-    expect([found.includes("shop-51"), found.includes("shop-49"), found.includes("3 functions")]).toEqual([
+    expect([found.includes("shop-51"), found.includes("shop-49"), found.includes("3 Workers")]).toEqual([
       true,
       false,
       true,
     ]);
-    expect(await text("/functions?name=nothing", visitor)).toContain("No matching functions");
+    expect(await text("/functions?name=nothing", visitor)).toContain("No matching Workers");
     const fields = { logging: "off", back: "?name=OP-5&page=2", sure: "true" };
     expect((await visitor.submit("/functions/shop-51/logging", fields)).location).toBe("/functions?name=OP-5&page=2");
     // Never leads to another site.
@@ -124,7 +124,7 @@ describe("the functions", () => {
     await ship("shop", 1);
     const asked = await visitor.submit(path, { ...fields, other: "secret" });
     expect([asked.status, asked.location, await loggingOf("shop")]).toEqual([200, null, "unset"]);
-    expect(textOf(asked.html)).toContain("events of this function are counted and dropped");
+    expect(textOf(asked.html)).toContain("then counts and drops events of this Worker");
     expect(asked.html).not.toContain("secret");
     expect(asked.html).toContain('<a href="/functions/shop">Cancel</a>');
     expect((await visitor.submit(path, untouched(asked.html, path))).status).toBe(303);
@@ -170,7 +170,7 @@ describe("a function", () => {
     const page = await text("/functions/noisy");
     expect(page).toContain("Shipped 0 Dropped: logging off 3 Dropped: no job enabled 0");
     expect(page).toContain('Logging of "noisy" is off, but events arrive');
-    expect(page).toContain("Events are counted and dropped.");
+    expect(page).toContain("logship counts and drops events.");
   });
 
   it("that nobody knows is not found", async () => {
@@ -216,7 +216,7 @@ describe("who may what", () => {
     expect(textOf(html)).not.toContain("Set logging before the first event");
     const one = await text("/functions/shop", visitor);
     expect(one).toContain("needs the permission functions:edit");
-    expect(one).toContain("Problems of this function: needs the permission logs:read");
+    expect(one).toContain("Problems of this Worker: needs the permission logs:read");
   });
 });
 
@@ -256,9 +256,9 @@ describe("the health of a function", () => {
     await ended("exceededCpu", 1);
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     const said = textOf(html);
-    expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 answers with a status from 500 on).");
-    expect(said).toContain("How they ended: ok 3, exceededCpu 1.");
-    expect(said).toMatch(/Duration per hour .* in the median, p95 .*, p99 .*, in the last 24 hours\./);
+    expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 responses were 5xx).");
+    expect(said).toContain("Outcomes: 3 ok , 1 exceededCpu .");
+    expect(said).toMatch(/Duration per hour .*median .*, p95 .*, p99 .*, in the last 24 hours\./);
     const [, href = ""] = /href="(\/search\?[^"]*)"/.exec(html) ?? [];
     const { searchParams } = new URL(href.replaceAll("&amp;", "&"), "http://logship.test");
     const since = Date.parse(searchParams.get("since") ?? "");
@@ -318,7 +318,7 @@ describe("the health of a function", () => {
     const reader = await Visitor.signedIn({ token: secret });
     const said = await text("/functions/still", reader);
     expect(said).not.toContain("No invocations");
-    expect(said).toContain("Problems of this function: needs the permission logs:read");
+    expect(said).toContain("Problems of this Worker: needs the permission logs:read");
   });
 
   it("is on the overview where too much fails, with a link to the function", async () => {
@@ -326,7 +326,9 @@ describe("the health of a function", () => {
     await ended("ok", 60);
     await ended("exception", 20);
     const { html } = await (await Visitor.signedIn()).get("/");
-    expect(textOf(html)).toMatch(/1 problem "checkout", as sent by "unknown": 25 % of requests fail since 12:00 UTC/);
+    expect(textOf(html)).toMatch(
+      /1 problem "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
+    );
     expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
   });
 });

@@ -213,7 +213,7 @@ describe("a job in words", () => {
       of({ state: "waiting", attempts: 2 }),
       of({ state: "set_aside" }),
       of({ state: "discarded" }),
-    ]).toEqual(["delivered", "delivered, not verified", "waiting", "waiting, retrying", "set aside", "discarded"]);
+    ]).toEqual(["delivered", "delivered, not verified", "waiting", "waiting, retrying", "on hold", "discarded"]);
   });
 
   it("takes a time without a zone as UTC, and leaves all else to the API", () => {

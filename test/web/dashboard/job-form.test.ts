@@ -111,10 +111,10 @@ describe("the form of a new job", () => {
     setClock(NOON + 21_000);
     const { visitor, bucket, page } = await Creator.begin();
     const first = "2026-11-19 12:01";
-    expect(textOf(page.html)).toContain(`taken in since ${first} UTC is kept`);
+    expect(textOf(page.html)).toContain(`that arrived since ${first} UTC`);
     const made = await visitor.submit("/jobs/new", { ...s3Form(bucket.name), since: first, do: "save" });
     expect(made.location).toBe("/jobs/1?created");
-    expect(textOf((await visitor.get("/jobs/1/rerun")).html)).toContain(`Everything since ${first} is kept`);
+    expect(textOf((await visitor.get("/jobs/1/rerun")).html)).toContain(`The log keeps everything since ${first}`);
     const begun = await visitor.submit("/jobs/1/rerun", { since: first, until: "2026-11-20 12:00", to: "own" });
     expect(begun.location).toBe("/jobs/1/replay#replays");
   });
@@ -269,7 +269,10 @@ describe("what is entered", () => {
     const creator = await Creator.begin();
     for (const conf of ["nonsense", `s3://b?secret-access-key=${SECRET_KEY}`, "s3://bb/x?region=auto&other=a-secret"]) {
       const { status, html } = await creator.press("save", { destination_conf: conf });
-      expect([status, textOf(html)]).toEqual([400, expect.stringContaining("The pasted text is not shown again")]);
+      expect([status, textOf(html)]).toEqual([
+        400,
+        expect.stringContaining("logship does not show the pasted text again"),
+      ]);
       expect(html).not.toMatch(/a-secret|nonsense/);
     }
     const conf = destinationConf(creator.bucket.name, "pasted/{DATE}");

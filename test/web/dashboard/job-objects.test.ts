@@ -78,13 +78,13 @@ describe("the objects of a job", () => {
     expect(moved.status, JSON.stringify(moved.body.errors)).toBe(200);
     const { html, status } = await visitor.get(`${path}/objects/${entries[0]?.number}`);
     expect(status).toBe(200);
-    expect(textOf(html)).toContain("A receiver cannot be read back. Look for the records there.");
+    expect(textOf(html)).toContain("logship cannot read a log service back. Look for the records there.");
     for (const words of ["cannot be shown", "Download .gz", "not verified"]) expect(textOf(html)).not.toContain(words);
     const about = await visitor.get(path);
     expect(about.html).not.toContain(`href="${path}/replay"`);
     expect(textOf(about.html)).not.toContain("not verified");
     const replay = await visitor.get(`${path}/replay`);
-    expect(textOf(replay.html)).toContain("which cannot be read back: there is nothing to copy from");
+    expect(textOf(replay.html)).toContain("which logship cannot read back, so there is nothing to copy");
     expect(replay.html).not.toContain('name="since"');
   });
 
@@ -115,7 +115,7 @@ describe("the objects of a job", () => {
     expect(textOf((await visitor.submit("/set-aside/resend", { id })).html)).toContain("1 of 1 resent");
     const added = await visitor.submit("/set-aside/add", { id });
     expect([added.status, added.location]).toEqual([303, `/set-aside/${id}`]);
-    expect(textOf((await visitor.get(`/set-aside/${id}`)).html)).toContain("set aside by hand");
+    expect(textOf((await visitor.get(`/set-aside/${id}`)).html)).toContain("put on hold by hand");
     expect(textOf((await visitor.get(at)).html)).toContain("holds up no other");
     expect((await visitor.submit("/set-aside/add", { id: "object-99-1" })).status).toBe(404);
   });

@@ -74,7 +74,7 @@ describe("whoever has just deployed", () => {
   it("sees each step ticked as it is done, and no way any more at its end", async () => {
     await createJob(freshBucket().name);
     const text = textOf(await overview());
-    expect(text).toMatch(/Step 1: Create a job \(done\).*Step 2: Attach a function (?!\(done\))/);
+    expect(text).toMatch(/Step 1: Create a job \(done\).*Step 2: Attach a Worker (?!\(done\))/);
     await shipped();
     expect(textOf(await overview())).not.toContain("Step 1");
   });
@@ -93,7 +93,7 @@ describe("the overview", () => {
     expect(text).toContain("No problems: 1 job delivers, nothing waiting");
     expect(html).toContain('aria-label="7 records in the last 24 hours, most at 12:00 UTC: 7"');
     expect(text).toMatch(
-      /7 processed = 7 offered to jobs \+ 0 logging off \+ 0 no job enabled \+ 0 set aside \+ 0 discarded/,
+      /7 processed = 7 sent to jobs \+ 0 logging off \+ 0 no job enabled \+ 0 on hold \+ 0 discarded/,
     );
     expect(text).toContain("Cost in November 2100 so far");
     for (const id of ["verdict", "jobs"]) expect(html).toMatch(new RegExp(`id="${id}"[^>]*data-refresh="15"`));
@@ -143,13 +143,13 @@ describe("the overview", () => {
     const other = await createJob(freshBucket().name);
     finds(
       ofJob(job, { summary: `Uploads of job ${job} fail: HTTP 403.` }),
-      ofJob(other, { kind: "parked", summary: `Job ${other} is parked: HTTP 404.` }),
+      ofJob(other, { kind: "parked", summary: `Delivery of job ${other} is paused: HTTP 404.` }),
       ofJob(other, { kind: "parked", summary: `Of ${other}0 jobs, job ${other}0 is another.` }),
     );
     const html = await overview();
     const text = textOf(html);
     expect(text).toContain(`Uploads of job ${job} ( all traces ) fail: HTTP 403.`);
-    expect(text).toMatch(new RegExp(`(?<!: )Job ${other} is parked`));
+    expect(text).toMatch(new RegExp(`(?<!: )Delivery of job ${other} is paused`));
     expect(html).toContain(`<a href="/jobs/${other}">Job ${other}</a>`);
     expect(text).toContain(`Job ${other} : Of ${other}0 jobs, job ${other}0 is another.`);
   });
@@ -207,7 +207,7 @@ describe("whoever may not read logs", () => {
     const text = textOf(await overview(visitor));
     expect(text).toContain("You cannot see what is shipped");
     expect(text).toContain("needs the permission logs:read");
-    expect(text).toContain("Functions 1 function");
+    expect(text).toContain("Workers 1 Worker");
     expect(text).not.toMatch(/all traces|7 records|Cost in/);
     expect((await visitor.get("/cost")).status).toBe(403);
   });
@@ -221,7 +221,7 @@ describe("whoever may not read logs", () => {
   it("sees logs without functions, and what that takes", async () => {
     await shipped();
     const text = textOf(await overview(await holding("logs:read")));
-    expect(text).toContain("List of functions: needs the permission functions:read .");
+    expect(text).toContain("List of Workers: needs the permission functions:read .");
     expect(text).toContain("No problems");
   });
 });

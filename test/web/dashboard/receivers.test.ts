@@ -71,7 +71,7 @@ it("another table of a server is another place, and a job that ships there is sa
   expect(await exists(conf)).toEqual({ exists: true });
   expect(await exists(conf.replace("table=traces", "table=others"))).toEqual({ exists: false });
   const said = textOf((await pasted(conf, "test")).page.html);
-  expect(said).toContain("Another job ships there The receiver gets the records of both jobs.");
+  expect(said).toContain("Another job ships there The log service gets the records of both jobs.");
 });
 
 describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, { conf, service }) => {

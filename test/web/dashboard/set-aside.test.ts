@@ -79,7 +79,7 @@ const textAt = async (path: string): Promise<string> => textOf((await admin.get(
 
 describe("the list", () => {
   it("says that everything went its way", async () => {
-    expect(await textAt("/set-aside")).toContain("Messages that cannot be processed, and");
+    expect(await textAt("/set-aside")).toContain("Messages that logship cannot process, and");
   });
 
   it("says of each what it is, why, how much, and whether it can be sent again", async () => {
@@ -89,10 +89,10 @@ describe("the list", () => {
     const { html } = await admin.get("/set-aside");
     const text = textOf(html);
     for (const said of [
-      "3 set aside",
+      "3 on hold",
       "message-1 queue message failed too often 2 events",
       "Cannot be resent: its records cannot be read: shorter than a header 1 event 3 B",
-      `object-${job}-1 object of job ${job} an object was set aside: HTTP 413 EntityTooLarge 2 records`,
+      `object-${job}-1 object of job ${job} an object is on hold: HTTP 413 EntityTooLarge 2 records`,
       "Resend all 2 on this page",
     ])
       expect(text).toContain(said);
@@ -114,7 +114,7 @@ describe("the list", () => {
     });
     const text = await textAt("/set-aside");
     expect(text).toContain(`No answer from 1 job: ${job}`);
-    expect(text).not.toContain("Messages that cannot be processed, and");
+    expect(text).not.toContain("Messages that logship cannot process, and");
   });
 });
 
@@ -233,7 +233,7 @@ describe("sending again", () => {
     expect([answer.status, OBEYED.exec(answer.html)]).toEqual([200, null]);
     for (const said of [
       "2 of 6 resent",
-      "message-2 ■ still set aside its records cannot be read",
+      "message-2 ■ still on hold its records cannot be read",
       `object-${job}-1 ● resent 2 records of job ${job} waiting for upload`,
       "message-9 ○ no longer here",
     ])
@@ -317,7 +317,7 @@ describe("sending elsewhere", () => {
     ]);
     const object = await admin.get(`/jobs/${job}/objects/1`);
     expect(textOf(object.html)).toContain(`Sent to s3://${name}/other/{DATE}`);
-    expect(textOf(object.html)).toContain("sent to another destination, whose keys are not kept");
+    expect(textOf(object.html)).toContain("sent to another destination, whose keys logship does not keep");
     expect(object.html).not.toContain(SECRET_KEY);
     expect((await admin.get(at)).status).toBe(404);
   });

@@ -50,9 +50,9 @@ describe("what is wrong", () => {
       order.map((each) => text.indexOf(each)).sort((a, b) => a - b),
     );
     expect(html).toContain('href="/jobs/3"');
-    expect(html).not.toContain('<a href="/set-aside">Set-aside entries');
+    expect(html).not.toContain('<a href="/set-aside">Entries on hold');
     eyes.now([of(3, { kind: "objects_set_aside" })]);
-    expect((await admin.get("/status")).html).toContain('<a href="/set-aside">Set-aside entries');
+    expect((await admin.get("/status")).html).toContain('<a href="/set-aside">Entries on hold');
     expect(html).toContain('href="/functions/a%2Fb%20c"');
     expect(html).toMatch(/<section class="panel" id="findings"[^>]* data-refresh="15"/);
   });
@@ -83,7 +83,7 @@ describe("what is wrong", () => {
     const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
     const { html } = await reader.get("/status");
     expect(html).not.toContain('href="/functions/shop"');
-    expect(textOf(html)).toContain("About function shop");
+    expect(textOf(html)).toContain("About Worker shop");
     expect(textOf(html)).toContain("needs the permission logs:edit");
     expect(html).not.toContain("hooks.example.com");
     const other = await Visitor.signedIn({ token: (await token(["functions:read", "logs:edit"])).secret });
@@ -273,7 +273,7 @@ describe("the alerts", () => {
     const discord = "https://discord.com/api/webhooks/1/x";
     const made = await admin.submit(AT, { format: "slack", name: "a", address: discord });
     expect(made.location).toBe(`${AT}/2?added&note=discord`);
-    expect(await textAt(made.location ?? "")).toContain("This is an address of Discord");
+    expect(await textAt(made.location ?? "")).toContain("This address belongs to Discord");
     expect(await textAt(`${AT}/2?note=<b>`)).not.toContain("Is this the right address?");
     const secret = "0123456789abcdef0123456789abcde";
     const { html } = await admin.submit(AT, { format: "pagerduty", name: "a", secret });

@@ -46,22 +46,22 @@ export default {
     if (name === null)
       return say(
         404,
-        "Uploaded functions run here, each under a host name of its own: http://<script_name>.localhost:<port>/",
+        "Uploaded Workers run here, each under a host name of its own: http://<script_name>.localhost:<port>/",
       );
     let version: string | null;
     try {
       version = await env.SHIPPER.version(name);
     } catch {
-      return say(503, "The shipper, which keeps the functions' code, does not answer.");
+      return say(503, "logship, which keeps the Workers' code, does not answer.");
     }
-    if (version === null) return say(404, `No function ${name} is uploaded.`);
+    if (version === null) return say(404, `No Worker ${name} is uploaded.`);
     try {
       // After an upload in between, the newer code runs under the older version until the next
       // request.
       const asked = { name, version, code: () => workerCode(name, env, ctx) };
       return toVisitor(await loading.ask(asked, (stub) => stub.getEntrypoint().fetch(toFunction(request))));
     } catch (error) {
-      return say(500, `The function ${name} failed. ${String(error).slice(0, ERROR_MAX)}`);
+      return say(500, `The Worker ${name} failed. ${String(error).slice(0, ERROR_MAX)}`);
     }
   },
 } satisfies ExportedHandler<HostEnv>;

@@ -28,7 +28,7 @@ const ANSWER_BODY_MS = 15_000;
  */
 const GZIP_LEVEL = 3;
 
-const NOT_READABLE = "a receiver cannot be read back";
+const NOT_READABLE = "a log service cannot be read back";
 
 /** A receiver, opened. What it takes, it cannot show: nothing is ever `verified`. */
 export function openReceiver(

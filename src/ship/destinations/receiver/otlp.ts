@@ -42,7 +42,7 @@ export const otlp: Receiver = {
     about: "`otlp://`, a collector or a service that takes OTLP over HTTP.",
     fields: [
       url({ hint: "Such as `https://collector.example:4318`. `/v1/logs` is appended if missing." }),
-      secretHeader("Authorization", { hint: "If the receiver needs it, such as `Bearer` and a token." }),
+      secretHeader("Authorization", { hint: "If the service needs it, such as `Bearer` and a token." }),
     ],
   },
   judge,

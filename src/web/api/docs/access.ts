@@ -150,7 +150,7 @@ const AuditEntry = z
     actor: z
       .object({ kind: z.enum([...CALLER_KINDS, "unknown"]), id: z.string(), name: z.string() })
       .describe(
-        "Who made the change; `platform`: a caller whom only the platform's API knows; `unknown`: refused credentials.",
+        "Who made the change; `platform`: a caller whom only Cloudflare's API knows; `unknown`: refused credentials.",
       ),
     action: z.string().describe("The change, such as `job.create`."),
     resource: z

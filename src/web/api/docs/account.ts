@@ -15,7 +15,7 @@ export const TraceLog = z
       backlog_messages: Count.nullable().describe("Messages in the queue when last seen; null: unknown."),
       seen_at: Time.nullable(),
     }),
-    intake_lost: Count.describe("Events lost at intake: neither the queue nor the log took them."),
+    intake_lost: Count.describe("Lost on arrival: neither the queue nor the log took them."),
     intake_unfit: Count.describe("Events that `tail()` got and no record can hold: too large, or no trace events."),
     kept_since: KeptSince,
     draining: z

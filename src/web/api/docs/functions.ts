@@ -34,17 +34,17 @@ const Attachment = z
     state: z
       .enum(ATTACHMENT_STATES)
       .describe(
-        "`undone`: a later deployment or change of settings removed this service. `gone`: the platform has no such script any more. `unknown`: it was attached, and could not be checked since.",
+        "`undone`: a later deployment or change of settings removed this service. `gone`: Cloudflare has no such script any more. `unknown`: it was attached, and could not be checked since.",
       ),
     since: Time.describe("When this state was first seen."),
-    checked_at: Time.describe("When the platform last answered."),
+    checked_at: Time.describe("When Cloudflare last answered."),
     why: z.string().describe("The state in words."),
   })
   .meta({ id: "Attachment" });
 
 export const FunctionView = z
   .object({
-    id: z.string().describe("Name of the function."),
+    id: z.string().describe("Name of the Worker."),
     logging: z.enum(["on", "off", "unset"]).describe("`unset` also ships: sending events is opting in."),
     ...SETTINGS,
     last_event: Time.nullable().describe(
@@ -56,7 +56,7 @@ export const FunctionView = z
       .describe(`Where its events came from, the latest first, at most ${SOURCES_KEPT}; none where that is unknown.`),
     modified_on: Time.nullable().describe("When its settings last changed; null: no settings."),
     attachment: Attachment.nullable().describe(
-      "Whether the platform still sends its events here, if attached through this service (`UPSTREAM_API`); null: not attached, or logging is off.",
+      "Whether Cloudflare still sends its events here, if attached through this service (`UPSTREAM_API`); null: not attached, or logging is off.",
     ),
   })
   .meta({ id: "Function" });
@@ -64,13 +64,13 @@ export type FunctionView = z.infer<typeof FunctionView>;
 
 export const LIST_FUNCTIONS = {
   summary: "List the functions",
-  description: "Functions with settings, with an attachment at the platform, or with events in the last 30 days.",
+  description: "Functions with settings, with an attachment at Cloudflare, or with events in the last 30 days.",
   query: paging(FUNCTIONS_PER_PAGE).extend({
     name: z.string().optional().describe("Only names that contain this, ignoring case; empty: all."),
   }),
   result: FunctionView,
   list: z.object({ unlisted: z.object(COUNTS).describe("Counts of functions that are not listed by name.") }),
-  examples: [{ name: "All functions" }, { name: "By a part of their names", query: { name: "sho" } }],
+  examples: [{ name: "All Workers" }, { name: "By a part of their names", query: { name: "sho" } }],
 } satisfies RouteDoc;
 
 export const READ_FUNCTION = {

@@ -10,7 +10,7 @@ const ships = z.boolean().nullable().optional();
  */
 const Script = z
   .looseObject({
-    id: z.string().optional().describe("Name of the function."),
+    id: z.string().optional().describe("Name of the Worker."),
     etag: z.string().optional().describe("Hash of the upload."),
     has_modules: z.boolean().optional(),
     modified_on: z.iso.datetime().optional().describe("When it was uploaded."),
@@ -29,8 +29,8 @@ export const UPLOAD_SCRIPT = {
   summary: "Upload a function script",
   description: [
     "A part `metadata`, as a field or a file, and one file part per module, named by its filename, with its media type: `application/javascript+module` for an",
-    "ES module. In local development (`npm start`) the function runs at `url`. With `UPSTREAM_API` set, the upload goes on to the platform with the caller's own",
-    "bearer, which must not be one of this service, and the answer is the platform's. With neither, it is a 409.",
+    "ES module. In local development (`npm start`) the function runs at `url`. With `UPSTREAM_API` set, the upload goes on to Cloudflare with the caller's own",
+    "bearer, which must not be one of this service, and the answer is Cloudflare's. With neither, it is a 409.",
     "To send a file from disk: `--form 'my-worker.js=@my-worker.js;type=application/javascript+module'`.",
   ].join(" "),
   body: {

@@ -23,7 +23,7 @@ export const Operations = z.strictObject({
   puts: Operation.describe("Uploads, including refused ones."),
   cpu_ms: Operation,
   invocations: Operation.describe("Of the queue's consumer and the cron."),
-  log_lines: Operation.describe("Of the shipper itself."),
+  log_lines: Operation.describe("Of logship itself."),
 });
 export type Operations = z.infer<typeof Operations>;
 

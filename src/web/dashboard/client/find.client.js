@@ -14,7 +14,7 @@ function finderOf() {
   const input = document.createElement("input");
   // Not of the type search: there Escape clears the text before it closes the dialog.
   input.type = "text";
-  input.placeholder = "Page, job, function, or text in records";
+  input.placeholder = "Page, job, Worker, or text in records";
   input.setAttribute("aria-label", input.placeholder);
   const found = document.createElement("div");
   dialog.append(input, found);

@@ -68,7 +68,7 @@ export class Filter {
   narrow(/** @type {Condition} */ condition, /** @type {boolean} */ isAgainst) {
     this.#built = narrowed(this.#built, condition, isAgainst);
     this.#apply();
-    this.#showBuilder().catch(() => this.show(["The service cannot be reached."]));
+    this.#showBuilder().catch(() => this.show(["The service does not answer."]));
   }
 
   show(/** @type {string[]} */ faults) {
@@ -83,7 +83,7 @@ export class Filter {
       if (await this.#showBuilder({ method: "POST", body })) this.#apply();
       /** @type {HTMLSelectElement} */ (document.getElementById("live-job")).value = "";
     } catch {
-      this.show(["The service cannot be reached."]);
+      this.show(["The service does not answer."]);
     }
   }
 

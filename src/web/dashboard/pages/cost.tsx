@@ -87,9 +87,9 @@ const Billed: FC<{ usage: UsageView }> = ({ usage }) => (
       })}
     />
     <ul>
-      <li>counted: counted as it happened.</li>
+      <li>counted: as it happened.</li>
       <li>derived: from counted numbers, by measured factors.</li>
-      <li>estimated: not measurable from here.</li>
+      <li>estimated: Cloudflare does not expose this.</li>
     </ul>
   </Panel>
 );
@@ -101,7 +101,7 @@ const Counted: FC<{ usage: UsageView }> = ({ usage: { counted, assumptions } }) 
         ["Events", count(counted.events)],
         ["Queue messages", count(counted.messages)],
         ["Queue batches", count(counted.batches)],
-        ["Records offered to jobs", count(counted.records_offered)],
+        ["Records sent to jobs", count(counted.records_offered)],
         ["Entries of jobs in the log", count(counted.entries)],
         ["Uploads", count(counted.uploads.ok)],
         ["Failed uploads", count(counted.uploads.retried + counted.uploads.failed)],

@@ -27,7 +27,7 @@ const FURTHER = [
 interface Found {
   href: string;
   label: string;
-  kind: "page" | "job" | "function" | "records";
+  kind: "page" | "job" | "Worker" | "records";
 }
 
 /**
@@ -37,7 +37,7 @@ async function findView(page: PageContext): Promise<View> {
   const wanted = (page.query.get("q") ?? "").trim().slice(0, WANTED_MAX);
   const parts = [
     <form method="get" action="/find" class="filter">
-      <Field name="q" label="Page, job, function, or text in records" type="search" value={wanted} autocomplete="off" />
+      <Field name="q" label="Page, job, Worker, or text in records" type="search" value={wanted} autocomplete="off" />
       <button type="submit">Find</button>
     </form>,
     (async () => <Results found={await find(page, wanted)} />)(),
@@ -61,7 +61,7 @@ async function find({ api, viewer }: PageContext, wanted: string): Promise<Found
     .slice(0, SHOWN_MAX);
   const called = ((await functions)?.items ?? [])
     .filter(({ id }) => hasPath(id))
-    .map(({ id }): Found => ({ href: functionPath(id), label: id, kind: "function" }));
+    .map(({ id }): Found => ({ href: functionPath(id), label: id, kind: "Worker" }));
   const records: Found[] =
     wanted !== "" && may(viewer, "logs:read")
       ? [{ href: `/search?${new URLSearchParams({ text: wanted, last: "24h" })}`, label: wanted, kind: "records" }]

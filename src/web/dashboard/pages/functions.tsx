@@ -31,19 +31,19 @@ async function losesEvents({ api, params }: PageContext, form: URLSearchParams):
   const { status } = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
   if (status === 400 || status === 404) return null;
   const text =
-    "From then on, events of this function are counted and dropped: no job ships them, now or later. Events accepted before still ship.";
+    "logship then counts and drops events of this Worker: no job ships them, now or later. Events accepted before still ship.";
   return question(name, "Switch logging off", text);
 }
 
 async function losesCounts({ params }: PageContext): Promise<Question> {
   const text =
     "Deletes its settings, counts and local code. New events ship, even if logging is off now, and bring it back. Shipped records stay.";
-  return question(params.name ?? "", "Forget the function", text);
+  return question(params.name ?? "", "Forget the Worker", text);
 }
 
 function question(name: string, label: string, text: string): Question {
   const about = { label, section: "functions", back: functionPath(name), parts: [<p>{text}</p>] } as const;
-  return { ...about, title: `${label}: ${name}`, trail: [{ href: "/functions", label: "Functions" }] };
+  return { ...about, title: `${label}: ${name}`, trail: [{ href: "/functions", label: "Workers" }] };
 }
 
 /** The value of `logship` for each setting. */
@@ -70,7 +70,7 @@ async function pathAfter({ api }: PageContext, name: string): Promise<string> {
 async function decide(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
   const name = (form.get("function") ?? "").trim();
   const logging = form.get("logging") ?? "";
-  if (name === "") return listView(page, { name, logging, fault: "Enter the name of the function." });
+  if (name === "") return listView(page, { name, logging, fault: "Enter the name of the Worker." });
   if (!hasPath(name)) return listView(page, { name, logging, fault: "This is not a valid name." });
   const refused = await set(page, name, logging);
   if (refused === null) return seeOther(functionPath(name));

@@ -68,7 +68,7 @@ const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
       <p>
         {query.has("discarded")
           ? "Its waiting records were discarded."
-          : "Its waiting records are delivered in the background."}
+          : "logship delivers its waiting records in the background."}
       </p>
     </Notice>
   );
@@ -117,7 +117,7 @@ const JobsPanel: FC<{
   >
     {total === 0 ? (
       <Empty title="No jobs yet">
-        <p>A job ships the trace events of your functions to a bucket or a log service of yours.</p>
+        <p>A job ships your Workers' trace events to your bucket or log service.</p>
       </Empty>
     ) : jobs.length === 0 ? (
       <Empty title="No matching jobs">

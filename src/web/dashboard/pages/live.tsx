@@ -145,8 +145,7 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
     <div id="live-empty" hidden>
       <Empty title="No records yet">
         <p>
-          Records appear when a function sends trace events, with or without a job.{" "}
-          <a href="/attach">Attach a function</a>
+          Records appear when a Worker sends trace events, with or without a job. <a href="/attach">Attach a Worker</a>
         </p>
       </Empty>
     </div>
@@ -202,7 +201,8 @@ async function recent({ api, query, platform }: PageContext, conditions: Conditi
       {records.length === 0 ? (
         <Empty title="No recent records">
           <p>
-            Some of the newest records are kept in memory for half a minute. Shipped records are in the jobs' objects.
+            logship keeps some of the newest records in memory for half a minute. Shipped records are in the jobs'
+            objects.
           </p>
         </Empty>
       ) : (

@@ -71,9 +71,9 @@ function otherParts({ api, viewer }: PageContext): Part[] {
     </Notice>,
     may(viewer, "functions:read") &&
       (async () => (
-        <Panel id="functions" title="Functions">
+        <Panel id="functions" title="Workers">
           <p>
-            <a href="/functions">{plural(await functionsTotal(api), "function")}</a>
+            <a href="/functions">{plural(await functionsTotal(api), "Worker")}</a>
           </p>
         </Panel>
       ))(),

@@ -30,7 +30,7 @@ function onlyOverHttps(address: string): View {
   const failure = (
     <Notice kind="bad" title="This connection is not encrypted">
       <p>
-        A token entered here could be read in transit. <a href={address}>Open this page over https</a>
+        Others could read a token in transit. <a href={address}>Open this page over https</a>
       </p>
     </Notice>
   );

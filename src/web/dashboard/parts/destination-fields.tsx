@@ -117,12 +117,12 @@ const GROUPS = [
   {
     group: "store",
     title: "Stores",
-    words: "Compressed objects in a bucket, each record exactly once. They can be searched and replayed.",
+    words: "Compressed objects in a bucket, each record exactly once. You can search and replay them.",
   },
   {
     group: "receiver",
-    title: "Receivers",
-    words: "One request per batch, each record at least once. Sent records cannot be read back.",
+    title: "Log services",
+    words: "One request per batch, each record at least once. You cannot read sent records back.",
   },
 ] as const;
 

@@ -24,8 +24,8 @@ async function auditView(context: PageContext): Promise<View> {
     trail: TRAIL,
     parts: [
       <p class="quiet">
-        Changes made through the API or these pages, and credentials that were refused, latest first, kept for 90 days.
-        Reads, other rejected requests and events are not listed.
+        Changes through the API or these pages, and refused credentials, newest first. logship keeps them for 90 days.
+        Reads, events and other rejected requests are not here.
       </p>,
       <Panel id="all-changes" title="All changes">
         {(items.length > 0 || page === 1) && <Changes changes={items} />}
@@ -38,7 +38,7 @@ async function auditView(context: PageContext): Promise<View> {
 export const Changes: FC<{ changes: readonly Change[] }> = ({ changes }) =>
   changes.length === 0 ? (
     <Empty title="No changes yet">
-      <p>Changes to jobs, functions, tokens, members and the webhook appear here, with who made them.</p>
+      <p>Changes to jobs, Workers, tokens, members and the webhook appear here, with who made them.</p>
     </Empty>
   ) : (
     <Table

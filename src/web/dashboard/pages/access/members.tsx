@@ -44,7 +44,7 @@ function addView({ viewer }: PageContext, sent = new URLSearchParams(), faults =
           label="E-mail address"
           value={sent.get("email") ?? ""}
           error={faults.at("email")}
-          hint="Used with the key to sign in. Cannot be changed later. No mail is sent to it."
+          hint="You sign in with it and the key. You cannot change it later. logship sends no mail to it."
           required
           maxlength={254}
           autocomplete="off"
@@ -83,7 +83,7 @@ async function add(context: PageContext, form: URLSearchParams): Promise<View> {
     parts: [
       <Notice kind="warn" title="Copy the key now: it is shown only once">
         <p>
-          Share it over a private channel. Only a hash is stored: if the key is lost, remove the member and add them
+          Share it over a private channel. logship stores only a hash: for a lost key, remove the member and add them
           again.
         </p>
       </Notice>,
@@ -183,7 +183,7 @@ async function askToRemove(context: PageContext): Promise<Question> {
         <MemberFacts member={member} />
       </Panel>,
       <p>
-        Their key stops working at once, and they are signed out. Tokens that they created stay, and so do their entries
+        Their key stops working at once, and their sessions end. Tokens that they created stay, and so do their entries
         in the audit.
       </p>,
     ],

@@ -29,7 +29,7 @@ function formView({ viewer }: PageContext, sent = new URLSearchParams(), faults 
           label="Name"
           value={sent.get("name") ?? ""}
           error={faults.at("name")}
-          hint="What it is for, or who has it. At most 120 characters."
+          hint="Its purpose or its owner. At most 120 characters."
           required
           maxlength={120}
           autocomplete="off"
@@ -81,7 +81,7 @@ async function create(context: PageContext, form: URLSearchParams): Promise<View
     trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the token now: it is shown only once">
-        <p>Only a hash is stored. If the token is lost, delete it and create another.</p>
+        <p>logship stores only a hash. If you lose the token, delete it and create another.</p>
       </Notice>,
       <Snippet id="secret" label="Token" text={value} />,
       <Panel id="about" title="Details">
@@ -125,8 +125,7 @@ async function askToDelete(context: PageContext): Promise<Question> {
         <TokenFacts token={token} />
       </Panel>,
       <p>
-        Requests and events sent with this token are rejected at once, and its sessions are signed out. What was done
-        with it stays.
+        logship rejects requests and events with this token at once, and ends its sessions. Changes made with it stay.
       </p>,
     ],
   };

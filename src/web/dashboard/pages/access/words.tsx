@@ -9,10 +9,10 @@ import type { Viewer } from "../../session.ts";
 export const OPENS: Readonly<Record<Permission, string>> = {
   "logs:read": "See jobs, delivered objects, health, status, previews and live records. Secrets are masked.",
   "logs:edit":
-    "Manage jobs, replays, the webhook and what is set aside. Together with logs:read, the API shows the secrets of destinations.",
+    "Manage jobs, replays, the webhook and what is on hold. Together with logs:read, the API shows the secrets of destinations.",
   "events:write": "Send events over HTTP.",
-  "functions:read": "See functions and their settings.",
-  "functions:edit": "Upload and delete functions, and change their logging.",
+  "functions:read": "See Workers and their settings.",
+  "functions:edit": "Upload and delete Workers, and change their logging.",
   "access:edit": "Manage tokens and members, and see the audit. Holders can grant their own permissions to others.",
 };
 

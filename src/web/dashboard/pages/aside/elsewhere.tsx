@@ -16,7 +16,7 @@ const FOLDER = "set-aside";
 /** An object is sent to a destination of its own, entered as that of a job. */
 export const elsewherePages: readonly Page[] = [
   enteredPage<ObjectRead>(`${AT}/:id/elsewhere`, {
-    origin: (page) => originOf(page, `set-aside entry ${page.params.id ?? ""}`, FOLDER),
+    origin: (page) => originOf(page, `entry on hold ${page.params.id ?? ""}`, FOLDER),
     async load({ api, params: { id = "" } }) {
       const entry = await api.get<Read>(`/logship/set-aside/${encodeURIComponent(id)}`);
       // A message goes to jobs alone.
@@ -34,7 +34,7 @@ export const elsewherePages: readonly Page[] = [
           </p>
         </Panel>
       ),
-      hint: "The keys are kept until the object is delivered, or set aside again.",
+      hint: "logship keeps the keys until the object is delivered, or on hold again.",
       start: "Test and send",
       failure: "The object was not sent",
     }),

@@ -7,7 +7,7 @@ import { plural } from "../../parts/values.tsx";
 export type AsideView = z.infer<typeof Entry>;
 
 export const AT = "/set-aside";
-export const TRAIL = [{ href: AT, label: "Set aside" }] as const;
+export const TRAIL = [{ href: AT, label: "On hold" }] as const;
 
 export const placeOf = (id: string): string => `${AT}/${encodeURIComponent(id)}`;
 

@@ -19,7 +19,7 @@ async function listView(context: PageContext): Promise<View> {
   const total = info.total_count;
   const [, job, number] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get("sent") ?? "") ?? [];
   return {
-    title: "Set aside",
+    title: "On hold",
     section: "set-aside",
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted, and counted as discarded" />,
@@ -35,17 +35,17 @@ async function listView(context: PageContext): Promise<View> {
         <Notice kind="warn" title="Incomplete list">
           <p>
             No answer from {plural(silent.length, "job")}: {silent.slice(0, 20).join(", ")}
-            {silent.length > 20 && " …"}. Their set-aside entries are missing here.
+            {silent.length > 20 && " …"}. Their entries are missing here.
           </p>
         </Notice>
       ),
       <p>
-        Messages and objects that could not be processed are kept here until you resend or delete them. Resending is
-        safe: a store gets nothing twice, and at a receiver records keep their ids.
+        Messages and objects that logship could not process stay here until you resend or delete them. Resending is
+        safe: a store gets nothing twice, and at a log service records keep their ids.
       </p>,
       <Panel
         id="aside"
-        title={total === 0 ? "Nothing set aside" : `${count(total)} set aside`}
+        title={total === 0 ? "Nothing on hold" : `${count(total)} on hold`}
         aside={
           sendable.length > 1 &&
           may(viewer, "logs:edit") && (
@@ -64,11 +64,13 @@ async function listView(context: PageContext): Promise<View> {
         }
       >
         {total === 0 && silent.length === 0 ? (
-          <p class="quiet">Messages that cannot be processed, and objects that the destination rejects, appear here.</p>
+          <p class="quiet">
+            Messages that logship cannot process, and objects that the destination rejects, appear here.
+          </p>
         ) : (
           items.length > 0 && (
             <Table
-              caption="Set aside"
+              caption="On hold"
               columns={["What", "Why", figures("Holds"), figures("Size"), "Since", ""]}
               rows={items.map((entry) => [
                 <>

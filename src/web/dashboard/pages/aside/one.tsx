@@ -87,7 +87,7 @@ const About = ({ entry }: { entry: Read | AsideView }) => {
     ["Reason", <Foreign text={entry.why} max={600} />],
     ["Holds", amountOf(entry)],
     ["Size", bytes(entry.bytes)],
-    ["Set aside", <Time at={entry.set_aside_at} />],
+    ["On hold since", <Time at={entry.set_aside_at} />],
   ];
   if (entry.kind === "message") {
     rows.push(["Received", entry.taken_in === null ? "unknown" : <Time at={entry.taken_in} />]);

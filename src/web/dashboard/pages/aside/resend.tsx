@@ -123,7 +123,7 @@ const Name = ({ id, answer }: Tried) =>
 function outcome(answer: Tried["answer"]): Child {
   if (answer === null) return <State kind="warn">not tried</State>;
   if (answer.ok) return <State kind="ok">resent</State>;
-  return answer.status === 404 ? <State kind="quiet">no longer here</State> : <State kind="bad">still set aside</State>;
+  return answer.status === 404 ? <State kind="quiet">no longer here</State> : <State kind="bad">still on hold</State>;
 }
 
 function detail(answer: Tried["answer"]): Child {

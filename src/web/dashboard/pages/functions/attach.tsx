@@ -23,13 +23,14 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
   const { accountId, localFunctions, upstream } = config;
   const runsAt = localFunctions === null ? null : localUrl(localFunctions, "shop");
   return {
-    title: "Attach a function",
+    title: "Attach a Worker",
     section: "attach",
-    trail: [{ href: "/functions", label: "Functions" }],
+    trail: [{ href: "/functions", label: "Workers" }],
     parts: [
       <Panel id="tail" title="Project file">
         <p>
-          Add this to the project file of the function and deploy it. Existing jobs ship its events from the first one.
+          Add logship as a tail consumer to the Worker's project file, and deploy it. Existing jobs ship its events from
+          the first one.
         </p>
         <Snippet id="tail-jsonc" label="Project file (JSONC)" text={attachJsonc(selfName)} />
         <Snippet id="tail-toml" label="Project file (TOML)" text={attachToml(selfName)} />
@@ -58,21 +59,21 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
       upstream !== null && (
         <Panel id="upload" title="Upload">
           <p>
-            An upload through this API is forwarded to the platform, and <code>logship: true</code> attaches the
-            function. Put a token of the platform into <code>$TOKEN</code>; tokens of logship are never forwarded.
+            logship forwards an upload through this API to Cloudflare, and <code>logship: true</code> attaches the
+            Worker. Put a Cloudflare token into <code>$TOKEN</code>; logship never forwards tokens of its own.
           </p>
-          <Snippet id="upload-curl" label="Upload of a function" text={uploadCurl(origin, accountId)} />
+          <Snippet id="upload-curl" label="Upload of a Worker" text={uploadCurl(origin, accountId)} />
         </Panel>
       ),
       runsAt !== null && (
         <Panel id="local" title="Run one locally">
           <p>
-            In local development an uploaded function runs here on its own origin, and its events ship. In the folder of
+            In local development an uploaded Worker runs here on its own origin, and its events ship. In the folder of
             this project:
           </p>
           <Snippet id="local-token" label="Token" text={LOCAL_TOKEN} />
           <Snippet id="local-module" label="Module to upload" text={SHOP_MODULE} />
-          <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
+          <Snippet id="local-curl" label="Upload of a Worker that runs here" text={uploadCurl(origin, accountId)} />
           <p>
             It answers at <a href={runsAt}>{runsAt}</a>: each request is an event; <code>/throw</code> fails.
           </p>
@@ -84,7 +85,7 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
         </Panel>
       ),
       <Panel id="binding" title="Service binding">
-        <p>For events that a function creates itself, with the same checks as over HTTP.</p>
+        <p>For events that a Worker creates itself, with the same checks as over HTTP.</p>
         <Snippet id="binding-jsonc" label="Service binding (JSONC)" text={bindingJsonc(selfName)} />
         <Snippet id="binding-call" label="Call of the binding" text={BINDING_CALL} />
       </Panel>,

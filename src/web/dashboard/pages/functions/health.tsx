@@ -72,10 +72,10 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
             <Bars
               id="chart-invocations"
               title={`Invocations per ${per}`}
-              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total)} failed (${count(total.failed)}; ${plural(total.server_errors, "answer")} with a status from 500 on).`}
+              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total)} failed (${count(total.failed)}; ${plural(total.server_errors, "response was", "responses were")} 5xx).`}
               buckets={invoked}
               series={[
-                { name: "well", tone: "bar", values: sums((hour) => hour.invocations - hour.failed) },
+                { name: "succeeded", tone: "bar", values: sums((hour) => hour.invocations - hour.failed) },
                 { name: "failed", tone: "bad", values: sums((hour) => hour.failed) },
               ]}
               format={count}
@@ -84,17 +84,17 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
             {times("CPU time", "cpu_ms")}
           </div>
           <p>
-            How they ended:{" "}
+            Outcomes:{" "}
             {total.outcomes.map(({ outcome, count: n }, i) => (
               <>
                 {i > 0 && ", "}
-                <Foreign text={outcome} max={40} /> {count(n)}
+                {count(n)} <Foreign text={outcome} max={40} />
               </>
             ))}
             .
           </p>
           {hours.some(({ partial }) => partial) && (
-            <p class="quiet">In some hours more than 200 functions ran; some invocations may be missing here.</p>
+            <p class="quiet">In some hours more than 200 Workers ran; some invocations may be missing here.</p>
           )}
         </>
       )}
@@ -116,8 +116,7 @@ const Times: FC<{
     bars.map((each) => Math.max(0, ...each.map((hour) => hour[time]?.[of] ?? 0)));
   const [p50, p95, p99] = [highest("p50"), highest("p95"), highest("p99")];
   const all = total[time];
-  const words =
-    all === null ? "" : `${duration(all.p50)} in the median, p95 ${duration(all.p95)}, p99 ${duration(all.p99)}`;
+  const words = all === null ? "" : `median ${duration(all.p50)}, p95 ${duration(all.p95)}, p99 ${duration(all.p99)}`;
   return (
     <Bars
       id={`chart-${time}`}

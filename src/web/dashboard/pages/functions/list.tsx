@@ -26,23 +26,23 @@ export interface Decided {
 export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
   const { query, viewer, nowMs } = page;
   const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
-  const asked = { of: "functions", perPage: PER_PAGE, ...(wanted !== "" && { more: { name: wanted } }) };
+  const asked = { of: "Workers", perPage: PER_PAGE, ...(wanted !== "" && { more: { name: wanted } }) };
   const { items, info, page: number, pager } = await paged<FunctionView>(page, "/functions/scripts", asked);
   return {
-    title: "Functions",
+    title: "Workers",
     status: decided === null ? 200 : 400,
     section: "functions",
     parts: [
       <Panel
         id="all"
-        title={wanted === "" ? "All functions" : "Matching functions"}
+        title={wanted === "" ? "All Workers" : "Matching Workers"}
         aside={
           <a class="button small" href="/attach">
-            Attach a function
+            Attach a Worker
           </a>
         }
       >
-        <form method="get" action="/functions" class="filter" aria-label="Functions by name">
+        <form method="get" action="/functions" class="filter" aria-label="Workers by name">
           <Field name="name" label="Part of the name" type="search" value={wanted} autocomplete="off" />
           <button type="submit">Find</button>
         </form>
@@ -51,9 +51,9 @@ export async function listView(page: PageContext, decided: Decided | null = null
         ) : (
           <>
             <Table
-              caption="Functions, with their counts of the last 30 days"
+              caption="Workers, with their counts of the last 30 days"
               columns={[
-                "Function",
+                "Worker",
                 "Logging",
                 "Last event",
                 figures("Shipped"),
@@ -63,12 +63,12 @@ export async function listView(page: PageContext, decided: Decided | null = null
               ]}
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />
-            <p class="quiet">{plural(info.total_count, "function")}</p>
+            <p class="quiet">{plural(info.total_count, "Worker")}</p>
             {pager}
           </>
         )}
         <p class="quiet">
-          Counts of the last 30 days. Shipped: offered to at least one job. Filtered events are in the job's ledger.
+          Counts of the last 30 days. Shipped: sent to at least one job. Filtered events are in the job's ledger.
           <Unlisted info={info} />
         </p>
       </Panel>,
@@ -136,21 +136,21 @@ const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) =
     return (
       <Empty title="This page is empty">
         <p>
-          <a href={`/functions${listQuery(wanted, 1)}`}>Back to {plural(info.total_count, "function")}</a>
+          <a href={`/functions${listQuery(wanted, 1)}`}>Back to {plural(info.total_count, "Worker")}</a>
         </p>
       </Empty>
     );
   return wanted === "" ? (
-    <Empty title="No functions yet">
+    <Empty title="No Workers yet">
       <p>
-        A function appears with its first event. <a href="/attach">Attach a function</a>
+        A Worker appears with its first event. <a href="/attach">Attach a Worker</a>
       </p>
     </Empty>
   ) : (
-    <Empty title="No matching functions">
+    <Empty title="No matching Workers">
       <p>
-        Functions without events for 30 days and without settings are removed.{" "}
-        <a href="/functions">Show all functions</a>
+        logship removes Workers without events for 30 days and without settings.{" "}
+        <a href="/functions">Show all Workers</a>
       </p>
     </Empty>
   );
@@ -170,11 +170,11 @@ const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decid
   may(viewer, "functions:edit") ? (
     <Panel id="decide" title="Set logging before the first event">
       <details open={decided !== null}>
-        <summary>Set logging of a function that is not listed yet</summary>
+        <summary>Set logging of a Worker that is not listed yet</summary>
         <Form viewer={viewer} action="/functions">
           <Field
             name="function"
-            label="Name of the function"
+            label="Name of the Worker"
             value={decided?.name}
             error={decided?.fault}
             required
@@ -187,7 +187,7 @@ const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decid
             label="Logging"
             value={decided?.logging ?? "off"}
             options={[
-              { value: "off", label: "off: events are counted and dropped" },
+              { value: "off", label: "off: logship counts and drops events" },
               { value: "on", label: "on: events ship (the default)" },
             ]}
           />

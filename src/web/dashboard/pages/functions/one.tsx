@@ -25,7 +25,7 @@ export async function functionView(page: PageContext): Promise<View> {
   const findings: Part = may(viewer, "logs:read") ? (
     (async () => <Findings found={await findingsOf(page, name)} nowMs={nowMs} />)()
   ) : (
-    <Closed what="Problems of this function" permission="logs:read" />
+    <Closed what="Problems of this Worker" permission="logs:read" />
   );
   const range = rangeOf(query.get("range"));
   const health: Part =
@@ -34,7 +34,7 @@ export async function functionView(page: PageContext): Promise<View> {
   return {
     title: name,
     section: "functions",
-    trail: [{ href: "/functions", label: "Functions" }],
+    trail: [{ href: "/functions", label: "Workers" }],
     parts: [
       findings,
       health,
@@ -83,7 +83,7 @@ const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
         ]}
       />
       <p class="quiet">
-        Shipped: offered to at least one job. Events that a job's filter or sample drops are in the job's ledger.
+        Shipped: sent to at least one job. Events that a job's filter or sample drops are in the job's ledger.
       </p>
     </Panel>
   );
@@ -138,7 +138,7 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
             viewer={viewer}
             action={`${functionPath(id)}/logging`}
             label="Unset"
-            about="logging of this function"
+            about="logging of this Worker"
             needs="functions:edit"
             kind="small"
             fields={{ logging: "unset" }}
@@ -161,12 +161,12 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
 
 const MEANS: { readonly [logging in FunctionView["logging"]]: string } = {
   on: "Events ship to every enabled job.",
-  unset: "Events ship to every enabled job, the default for an attached function.",
-  off: "Events are counted and dropped. Events accepted before still ship.",
+  unset: "Events ship to every enabled job, the default for an attached Worker.",
+  off: "logship counts and drops events. Events accepted before still ship.",
 };
 
 const Forget: FC<{ name: string; viewer: Viewer }> = ({ name, viewer }) => (
-  <Panel id="forget" title="Forget this function">
+  <Panel id="forget" title="Forget this Worker">
     <p>
       Deletes its settings, counts and local code; the account's totals stay. New events ship and bring it back. Shipped
       records stay.

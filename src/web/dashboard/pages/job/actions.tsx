@@ -25,7 +25,7 @@ async function losesEvents({ api, params }: PageContext, form: URLSearchParams):
   if (form.get("enabled") === "true") return null;
   const job = await api.get<JobView>(jobPath({ params }));
   const text =
-    "Events that arrive while the job is paused are not shipped, unless you run it again for that time while the log keeps them. What it has taken is still delivered.";
+    "Events that arrive while the job is paused are not shipped, unless you rerun it for that time while the log keeps them. It still delivers what it has.";
   const about = { section: "jobs", trail: jobTrail(job), back: `/jobs/${job.id}`, label: "Pause" } as const;
   return { title: `Pause ${nameOf(job)}`, ...about, parts: [<p>{text}</p>] };
 }
@@ -50,16 +50,16 @@ async function deleteView(page: PageContext): Promise<View> {
       <>
         <Panel id="what" title="What happens">
           <ul>
-            <li>The job takes no new events. It cannot be restored.</li>
+            <li>The job takes no new events. You cannot restore it.</li>
             <li>Delivered objects stay where they are.</li>
-            <li>Its ledger, health, objects and replays are no longer shown.</li>
+            <li>logship no longer shows its ledger, health, objects and replays.</li>
             {pending !== 0 && (
               <li>{pending === null ? "Waiting records: unknown." : `${plural(pending, "record")} waiting.`}</li>
             )}
           </ul>
         </Panel>
         <Panel id="deliver" title={pending === 0 ? "Delete" : "Deliver, then delete"}>
-          <p>{pending === 0 ? "No record is waiting." : "Waiting records are delivered in the background first."}</p>
+          <p>{pending === 0 ? "No record is waiting." : "logship delivers waiting records in the background first."}</p>
           <Action {...shared} label="Delete the job" />
         </Panel>
         {pending !== 0 && (

@@ -127,7 +127,7 @@ function stated(kind: Kind, state: string, words: string, link: Child = null): C
 }
 
 const Delivered: FC<{ object: ObjectView; jobId: number; isStore: boolean }> = ({ object, jobId, isStore }) => (
-  <Notice kind="ok" title={isStore ? "Delivered to your bucket" : "Delivered to the receiver"}>
+  <Notice kind="ok" title={isStore ? "Delivered to your bucket" : "Delivered to the log service"}>
     <p>
       <a href={`/jobs/${jobId}/objects/${object.number}`}>
         <Foreign text={object.key} max={1_024} />
@@ -147,9 +147,8 @@ const Delivered: FC<{ object: ObjectView; jobId: number; isStore: boolean }> = (
 const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look" | "isStore">> = ({ selfName, origin, accountId, isLocal }) => (
   <>
     <p>
-      Call an attached function: its next event ships here. To attach a function, add this to its project file and
-      deploy it; or send an event yourself, with a token that has <code>events:write</code>.{" "}
-      <a href="/attach">Other ways</a>
+      Call an attached Worker: its next event ships here. To attach one, add this to its project file and deploy it; or
+      send an event yourself, with a token that has <code>events:write</code>. <a href="/attach">Other ways</a>
     </p>
     <Snippet id="first-attach" label="Project file (JSONC)" text={attachJsonc(selfName)} />
     <Snippet

@@ -110,7 +110,7 @@ export const IntervalNotice: FC<{ job: JobView; range: Range; sums: readonly Sum
     <Notice kind="info" title={`${plural(objects, "object")} in 24 hours, of ${bytes(meanBytes)} on average`}>
       <p>
         An interval of {seconds} seconds would make about {plural(made.objects, "object")} of {bytes(made.meanBytes)} a
-        day, which cost less and are faster to read. Records then arrive up to {seconds / 60} minutes after intake.{" "}
+        day, which cost less and are faster to read. Records then leave up to {seconds / 60} minutes after they arrive.{" "}
         <a href={`/jobs/${job.id}/edit`}>Edit the job</a>
       </p>
     </Notice>

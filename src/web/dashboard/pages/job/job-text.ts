@@ -158,7 +158,7 @@ export function objectState(
     case "waiting":
       return attempts > 0 ? { kind: "warn", words: "waiting, retrying" } : { kind: "info", words: "waiting" };
     case "set_aside":
-      return { kind: "bad", words: "set aside" };
+      return { kind: "bad", words: "on hold" };
     case "discarded":
       return { kind: "quiet", words: "discarded" };
   }

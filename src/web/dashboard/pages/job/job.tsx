@@ -109,6 +109,9 @@ const Done: FC<{ query: URLSearchParams; job: JobView }> = ({ query, job }): Chi
   return null;
 };
 
+/** A message that says so itself. */
+const RETRIES = /nothing is lost|records are kept/;
+
 /** The current delivery error. */
 const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
   <div id="trouble" data-refresh={REFRESH_S}>
@@ -123,7 +126,7 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
               Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
             </>
           )}
-          {!job.error_message.includes("nothing is lost") && "Delivery is retried automatically, and nothing is lost. "}
+          {!RETRIES.test(job.error_message) && "logship retries, and nothing is lost. "}
           <a href="/status">What to do</a>
         </p>
       </Notice>

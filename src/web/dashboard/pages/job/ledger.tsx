@@ -25,14 +25,14 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
   return (
     <Panel id="ledger" title="Where records went" refresh={5}>
       <ul class="flow">
-        <Row name="Received" what="offered to this job" value={received} of={of} tone="bar">
+        <Row name="Received" what="sent to this job" value={received} of={of} tone="bar">
           <Row name="Filtered" what="by the filter" value={filtered} of={of} tone="quiet" />
           <Row name="Sampled out" what="not in the sample" value={sampled_out} of={of} tone="quiet" />
           <Row name="Kept" what="for the destination" value={passed} of={of} tone="bar">
             <Row name="Delivered" what="at the destination" value={delivered} of={of} tone="ok" />
             <Row name="Pending" what="waiting" value={pending} of={of} tone="info" />
             <Row
-              name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
+              name={set_aside > 0 ? <a href="/set-aside">On hold</a> : "On hold"}
               what="kept until you decide"
               value={set_aside}
               of={of}
@@ -46,7 +46,7 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
         <p class="equation">
           <State kind="ok">It adds up</State> {count(received)} received = {count(filtered)} filtered +{" "}
           {count(sampled_out)} sampled out + {count(delivered)} delivered + {count(pending)} pending +{" "}
-          {count(set_aside)} set aside + {count(discarded)} discarded
+          {count(set_aside)} on hold + {count(discarded)} discarded
         </p>
       ) : (
         <Notice kind="bad" title="It does not add up">

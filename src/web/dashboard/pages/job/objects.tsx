@@ -182,7 +182,7 @@ const ObjectPanel: FC<{
           object.state === "waiting" && (
             <div class="actions">
               <Action {...{ viewer, fields }} action="/set-aside/resend" label="Try now" kind="small" />
-              <Action {...{ viewer, fields }} action="/set-aside/add" label="Set aside" kind="small" />
+              <Action {...{ viewer, fields }} action="/set-aside/add" label="Put on hold" kind="small" />
             </div>
           )
         )
@@ -263,9 +263,9 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
         original instead.
       </>
     ) : object.state !== "delivered" ? null : object.sent_to === null && !isReadable ? (
-      "A receiver cannot be read back. Look for the records there."
+      "logship cannot read a log service back. Look for the records there."
     ) : (
-      "The object was set aside and sent to another destination, whose keys are not kept."
+      "The object was on hold and sent to another destination, whose keys logship does not keep."
     );
   if (why !== null)
     return (
@@ -275,9 +275,9 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
     );
   if (object.state === "set_aside")
     return (
-      <Notice kind="warn" title="Set aside">
+      <Notice kind="warn" title="On hold">
         <p>
-          The object is kept with all its records, and holds up no other.{" "}
+          logship keeps the object with all its records, and it holds up no other.{" "}
           <a href="/set-aside">Resend it, send it elsewhere, or delete it</a>
         </p>
       </Notice>

@@ -67,7 +67,7 @@ export async function beginParts(page: PageContext, job: JobView, refused?: Refu
   if (termsOfConf(job.destination_conf, config.destinations)?.isReadable === false)
     return (
       <Panel id="begin" title="New replay">
-        <p>The job ships to a receiver, which cannot be read back: there is nothing to copy from.</p>
+        <p>The job ships to a log service, which logship cannot read back, so there is nothing to copy.</p>
       </Panel>
     );
   const span = refused?.span ?? spanIn(query);
@@ -117,7 +117,7 @@ const TimeForm: FC<{ jobId: number; span: Span; errors: readonly ErrorEntry[] }>
         <Field
           {...shared("until")}
           label="Events before (UTC)"
-          hint="Objects are copied whole, so copies may hold events before and after these times."
+          hint="A replay copies whole objects, so copies may hold events before and after these times."
         />
         <button type="submit">Preview</button>
       </form>

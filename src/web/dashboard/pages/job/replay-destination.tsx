@@ -58,7 +58,7 @@ export const replayDestinationPage: Page = enteredPage<Planned>("/jobs/:job_id/r
         error={faults.at("allow_duplicates")}
       />
     ),
-    hint: "The keys are deleted when the replay ends.",
+    hint: "logship deletes the keys when the replay ends.",
     start: "Test and start",
     failure: "The replay was not started",
     disabled: result.planned.objects === 0,

@@ -39,8 +39,8 @@ const RerunForm: FC<{
   return (
     <Panel id="rerun" title="New rerun">
       <p>
-        A rerun ships again what the log keeps, under the job's present filter and format, whether or not the job was
-        enabled then. Names of its objects end in <code>_r</code> and a number.
+        A rerun ships again the events that the log keeps, under the job's present filter and format, whether or not the
+        job was enabled then. Names of its objects end in <code>_r</code> and a number.
       </p>
       {keptSince === null ? (
         <p>The log keeps nothing (LOG_KEEP_HOURS), or does not answer.</p>
@@ -49,10 +49,10 @@ const RerunForm: FC<{
           <RestOf faults={faults} title="The rerun was not started" />
           <Field
             {...shared("since")}
-            label="Taken in since (UTC)"
-            hint={`Everything since ${minuteOf(Date.parse(keptSince), Math.ceil)} is kept.`}
+            label="Arrived since (UTC)"
+            hint={`The log keeps everything since ${minuteOf(Date.parse(keptSince), Math.ceil)}.`}
           />
-          <Field {...shared("until")} label="Taken in before (UTC)" />
+          <Field {...shared("until")} label="Arrived before (UTC)" />
           {own !== undefined && (
             <fieldset>
               <legend>Destination</legend>

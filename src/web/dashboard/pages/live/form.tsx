@@ -38,7 +38,7 @@ export const ConditionsForm: FC<{
         <input id="live-text" name="text" type="search" value={visible(text)} spellcheck={false} autocomplete="off" />
       </label>
       <label>
-        Function
+        Worker
         <input id="live-script" name="script" value={visible(script)} spellcheck={false} autocomplete="off" />
       </label>
       <label class="live-check">
@@ -60,8 +60,8 @@ export const ConditionsForm: FC<{
           filter={filter}
           fields={FIELD_DESCRIPTIONS}
           faults={faults}
-          hint="Records that match are shown, whether any job ships them or not."
-          none="No conditions: every record is shown."
+          hint="The list shows matching records, whether any job ships them or not."
+          none="No conditions: the list shows every record."
         />
       </div>
       <div class="live-bar">

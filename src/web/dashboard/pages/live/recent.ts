@@ -8,7 +8,7 @@ import { combined, identityOf, matcher } from "../../parts/record-filter.ts";
 export interface Conditions {
   /** As of a job. */
   filter: string;
-  /** Name of the function. */
+  /** Name of the Worker. */
   script: string;
   /** A part of any string of the record. */
   text: string;

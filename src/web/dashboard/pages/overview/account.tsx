@@ -40,16 +40,16 @@ export const FunctionsPanel: FC<{
   return (
     <Panel
       id="functions"
-      title="Functions"
-      aside={total === null ? undefined : <a href="/functions">{plural(total, "function")}</a>}
+      title="Workers"
+      aside={total === null ? undefined : <a href="/functions">{plural(total, "Worker")}</a>}
     >
       {status === null ? (
         <p>Status unavailable.</p>
       ) : found.length === 0 && total === 0 ? (
-        <p class="quiet">No functions yet.</p>
+        <p class="quiet">No Workers yet.</p>
       ) : found.length === 0 ? (
         <p>
-          <State kind="ok">No function has gone quiet</State>, and none sends events with logging off.
+          <State kind="ok">No Worker has gone quiet</State>, and none sends events with logging off.
         </p>
       ) : (
         <ul class="named">
@@ -65,7 +65,7 @@ export const FunctionsPanel: FC<{
           <a href="/status">{count(found.length - NAMED_MAX)} more</a>
         </p>
       )}
-      {total === null && <Closed what="List of functions" permission="functions:read" />}
+      {total === null && <Closed what="List of Workers" permission="functions:read" />}
     </Panel>
   );
 };
@@ -102,10 +102,10 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
 }) => {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded, queue } = ledger;
   const parts: readonly [number, Child][] = [
-    [routed, "offered to jobs"],
+    [routed, "sent to jobs"],
     [not_enabled, "logging off"],
     [not_routed, "no job enabled"],
-    [set_aside, may(viewer, "logs:edit") ? <a href="/set-aside">set aside</a> : "set aside"],
+    [set_aside, may(viewer, "logs:edit") ? <a href="/set-aside">on hold</a> : "on hold"],
     [discarded, "discarded"],
   ];
   const sum = parts.reduce((all, [part]) => all + part, 0);
@@ -139,10 +139,7 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
               </>
             ),
           ],
-          [
-            "Lost before the queue",
-            ledger.intake_lost === 0 ? "0" : <State kind="bad">{count(ledger.intake_lost)}</State>,
-          ],
+          ["Lost on arrival", ledger.intake_lost === 0 ? "0" : <State kind="bad">{count(ledger.intake_lost)}</State>],
           [
             "Deleted jobs still delivering",
             ledger.draining.length === 0

@@ -34,7 +34,7 @@ export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; is
   <Panel id="first-steps" title="Get started" refresh={REFRESH_S}>
     <ol class="way">
       <Step number={1} done={steps.job} title="Create a job">
-        <p>A job ships the trace events of your functions to a bucket or a log service of yours.</p>
+        <p>A job ships your Workers' trace events to your bucket or log service.</p>
         {!steps.job &&
           (may(viewer, "logs:edit") ? (
             <p>
@@ -46,8 +46,11 @@ export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; is
             <p class="quiet">Needs the permission logs:edit.</p>
           ))}
       </Step>
-      <Step number={2} done={steps.function} title="Attach a function">
-        <p>Add this to the function's project file and deploy it. Its next request is the first event.</p>
+      <Step number={2} done={steps.function} title="Attach a Worker">
+        <p>
+          Add logship as a tail consumer to the Worker's project file, and deploy it. Its next request is the first
+          event.
+        </p>
         {!steps.function && <Snippet id="attach-first" label="Project file (JSONC)" text={attachJsonc(selfName)} />}
         <p>
           <a href="/attach">

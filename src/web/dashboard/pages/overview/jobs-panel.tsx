@@ -27,7 +27,7 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
     {jobs === null ? (
       <p>Jobs are unavailable. Delivery continues. Retrying automatically.</p>
     ) : jobs.all.length === 0 ? (
-      <p class="quiet">No jobs yet. Incoming events are counted and dropped.</p>
+      <p class="quiet">No jobs yet: logship counts and drops incoming events.</p>
     ) : (
       <>
         <Table

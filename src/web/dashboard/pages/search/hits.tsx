@@ -122,10 +122,10 @@ const Refused: FC<{ errors: readonly ErrorEntry[] }> = ({ errors }) => (
 const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number; copies: number }> = (progress) => (
   <p class="progress quiet">
     {plural(progress.shown, "record")}
-    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Read{" "}
-    {count(progress.read)} of {plural(progress.objects, "object")} ({bytes(progress.bytes_read)}), skipped{" "}
-    {count(progress.skipped)} by sketch
-    {progress.sketch_bytes > 0 && ` (${bytes(progress.sketch_bytes)})`}.
+    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Searched{" "}
+    {count(progress.read + progress.skipped)} of {plural(progress.objects, "file")} (
+    {bytes(progress.bytes_read + progress.sketch_bytes)})
+    {progress.skipped > 0 && `; ${count(progress.skipped)} could be ruled out`}.
   </p>
 );
 
@@ -202,7 +202,7 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
         </a>
       )}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
-        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other functions</a>
+        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other Workers</a>
       )}
       {atMs !== null && typeof script === "string" && (
         <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
@@ -226,10 +226,10 @@ const End: FC<{
       {shown === 0 && end.cursor === null && (
         <Empty title="Nothing found">
           <p>
-            Searched{asked.outcome !== "" && " for what "}
+            Searched{asked.outcome !== "" && " for records that "}
             {asked.outcome === "failed" ? "failed" : asked.outcome !== "" && `ended with ${visible(asked.outcome)}`}{" "}
-            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. Events take some ten
-            seconds to arrive.
+            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. New events take about
+            10 s to arrive.
           </p>
           <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
         </Empty>
@@ -290,7 +290,7 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
           label: `${duration(beside)} more before and after`,
           href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
         },
-    asked.function !== "" && { label: "all functions", href: without({ function: "" }) },
+    asked.function !== "" && { label: "all Workers", href: without({ function: "" }) },
     asked.slower !== "" && { label: "any duration", href: without({ slower: "" }) },
     asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
     asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
@@ -306,7 +306,7 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
         </p>
       )}
       {asked.text !== "" && (
-        <p>A text is matched as a whole within one string of a record: a shorter text may find more.</p>
+        <p>logship looks for a text as a whole within one string of a record. A shorter text may find more.</p>
       )}
     </>
   );

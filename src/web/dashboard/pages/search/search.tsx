@@ -73,13 +73,7 @@ const SearchForm: FC<{
             autocomplete="off"
             maxlength={1_000}
           />
-          <Field
-            name="function"
-            label="Function"
-            value={visible(asked.function)}
-            spellcheck={false}
-            autocomplete="off"
-          />
+          <Field name="function" label="Worker" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
           <Select
             name="outcome"
             label="Outcome"
@@ -171,10 +165,10 @@ const Start: FC = () => (
   <Panel id="start" title="Start here">
     <ul>
       <li>
-        <a href={searchPath({ ...NOTHING, outcome: "failed" })}>What failed in the last hour</a>
+        <a href={searchPath({ ...NOTHING, outcome: "failed" })}>Failures in the last hour</a>
       </li>
       <li>
-        <a href={searchPath({ ...NOTHING, slower: "1000" })}>What took longer than a second in the last hour</a>
+        <a href={searchPath({ ...NOTHING, slower: "1000" })}>Records slower than a second in the last hour</a>
       </li>
       <li>One request: enter its ray id, or a part of its URL, its logs or its error.</li>
       <li>

@@ -124,7 +124,7 @@ export function readEntered(page: PageContext, form: URLSearchParams, origin: Or
   const before = carried === null || isMoved(was, entry, config.destinations) ? NO_PROOF : carried.proof;
   const proof = token === null ? before : { ...before, token };
   if (read?.ok !== false) return { ...built, proof };
-  const paste = `${read.why}. The pasted text is not shown again: it may contain keys.`;
+  const paste = `${read.why}. logship does not show the pasted text again: it may contain keys.`;
   return { ...built, conf: null, faults: { paste }, proof };
 }
 

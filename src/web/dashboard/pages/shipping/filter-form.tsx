@@ -77,8 +77,8 @@ export const FilterForm: FC<{
   filter,
   fields,
   faults,
-  hint = "Only matching records are shipped; the rest is counted as filtered. The filter sees all fields of a record.",
-  none = "No filter: every record is shipped.",
+  hint = "The job ships only matching records, and counts the rest as filtered. The filter sees all fields of a record.",
+  none = "No filter: the job ships every record.",
 }) => {
   const tree = readTree(filter);
   const found = filterFaults(faults);

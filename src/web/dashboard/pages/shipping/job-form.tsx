@@ -185,7 +185,7 @@ export const JobForm: FC<{
                 spellcheck={false}
                 autocomplete="off"
                 error={faultAt(faults, "/since")}
-                hint={`Empty: now. Everything taken in since ${origin.keptSince} UTC is kept, and can be shipped, too.`}
+                hint={`Empty: now. The log keeps everything that arrived since ${origin.keptSince} UTC, and the job can ship it, too.`}
               />
             </Group>
           )}

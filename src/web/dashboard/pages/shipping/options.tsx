@@ -80,7 +80,7 @@ export const JobOptions: FC<{
           value={rate == null ? "" : String(rate)}
           placeholder="1"
           error={faultAt(faults, "/output_options/sample_rate")}
-          hint="0.1 keeps one record of ten that match the filter; 1 (default) keeps all. The rest is counted as sampled out, and lost."
+          hint="0.1 keeps one in ten of the records that match the filter; 1 (default) keeps all. The job counts the rest as sampled out, and never ships them."
         />
       </Group>
       <Group

@@ -66,7 +66,7 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
               { value: "invocation", label: "Invocation" },
               { value: "log", label: "Log line and exception" },
             ]}
-            hint="With log lines, invocations without any are not shipped. Limits and counts are of invocations."
+            hint="With log lines, a job does not ship invocations without any. Limits and counts are of invocations."
             error={faultAt(faults, "/output_options/rows")}
           />
         )}

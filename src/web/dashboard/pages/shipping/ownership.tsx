@@ -63,7 +63,7 @@ async function readBack(
 }
 
 const NotRead: FC<{ read: Exclude<Awaited<ReturnType<typeof readSmall>>, { ok: true }> }> = ({ read }) => {
-  if (read.why === "too large") return <p>The object is larger than a challenge. Write another one.</p>;
+  if (read.why === "too large") return <p>The object is larger than a challenge. Write another challenge.</p>;
   if (read.why !== "refused") return <p>The store did not send all of it in time. Try again, or paste its text.</p>;
   const { why, words } = read.answer;
   return (
@@ -85,7 +85,7 @@ export const Ownership: FC<{ proof: Proof; fault: Challenged["fault"]; error: st
   error,
 }) => (
   <>
-    <p>A challenge is written into the bucket; reading it back proves that the bucket is yours.</p>
+    <p>logship writes a challenge into the bucket; reading it back proves that the bucket is yours.</p>
     {fault !== undefined && (
       <Notice kind="bad" title={fault.title}>
         {fault.words}

@@ -30,8 +30,8 @@ export const PreviewPanel: FC<{ preview: PreviewView; body: ShippingBody; notes?
     {preview.events === 0 ? (
       <Empty title="No recent events">
         <p>
-          The last 200 events are held in memory for a few minutes. Call an <a href="/functions">attached function</a>{" "}
-          or send an event to the API, then preview again.
+          The last 200 events are held in memory for a few minutes. Call an <a href="/functions">attached Worker</a> or
+          send an event to the API, then preview again.
         </p>
       </Empty>
     ) : (
@@ -153,7 +153,7 @@ const Requests: FC<{ preview: PreviewView }> = ({ preview: { requests = [], refu
       Ids are examples.
     </p>
     {refused.length > 0 && (
-      <Notice kind="warn" title={`${plural(refused.length, "record")} would be set aside`}>
+      <Notice kind="warn" title={`${plural(refused.length, "record")} would be put on hold`}>
         <ul>
           {[...Map.groupBy(refused, ({ reason }) => reason)].map(([reason, those]) => (
             <li>

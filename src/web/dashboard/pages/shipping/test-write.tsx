@@ -95,7 +95,7 @@ export const Outcome: FC<{ tested: Tested; entry: DestinationEntry }> = ({ teste
           <p>
             {isReadable
               ? "Object names never collide, but a reader of the folder gets the records of both jobs."
-              : "The receiver gets the records of both jobs."}
+              : "The log service gets the records of both jobs."}
           </p>
         </Notice>
       )}

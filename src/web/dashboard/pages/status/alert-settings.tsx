@@ -43,7 +43,7 @@ export const Settings: FC<{
     <>
       {sent !== "" && sent !== of?.address && format !== "email" && (
         <Notice kind="warn" title="Enter the address again">
-          <p>The address that you entered is not shown again: its path may be secret.</p>
+          <p>logship does not show the address again: its path may be secret.</p>
         </Notice>
       )}
       {!isWebhook && (

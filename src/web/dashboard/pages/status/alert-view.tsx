@@ -53,16 +53,16 @@ export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, 
   return (
     <>
       {state.gone_at !== null && !state.enabled && (
-        <Notice kind="warn" title="Switched off by its receiver">
+        <Notice kind="warn" title="Its address switched it off">
           <p>
-            It answered HTTP 410 <Ago at={state.gone_at} nowMs={nowMs} />, and waiting calls were dropped. Turn it on
+            It answered HTTP 410 <Ago at={state.gone_at} nowMs={nowMs} />, and logship dropped waiting calls. Turn it on
             again, or set another address.
           </p>
         </Notice>
       )}
       {state.given_up > 0 && (
         <Notice kind="warn" title={`${plural(state.given_up, "undelivered call")}`}>
-          <p>The receiver did not accept them within three days.</p>
+          <p>The address did not accept them within three days.</p>
         </Notice>
       )}
       <Facts
@@ -90,7 +90,7 @@ const LastTest: FC<{ state: Receiver; nowMs: number }> = ({ state: { last_test, 
 
 /** Whether a receiver is told. @param since whether to say since when it fails. */
 export const Receiving: FC<{ state: Receiver; nowMs: number; since?: boolean }> = ({ state, nowMs, since = false }) => {
-  if (!state.enabled) return <State kind="quiet">{state.gone_at === null ? "off" : "off: its receiver is gone"}</State>;
+  if (!state.enabled) return <State kind="quiet">{state.gone_at === null ? "off" : "off: its address is gone"}</State>;
   if (isMuted(state.muted_until, nowMs))
     return (
       <State kind="quiet">

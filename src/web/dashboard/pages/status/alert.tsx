@@ -99,7 +99,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
 const NoWebhook = () => (
   <Empty title="No webhook yet">
     <p>
-      Your receiver gets one signed call when an incident opens, and one when it is over. Calls contain no text of
+      Your service gets one signed call when an incident opens, and one when it is over. Calls contain no text of
       records.
     </p>
   </Empty>
@@ -187,7 +187,7 @@ function secretView({ viewer }: PageContext, secret: string): View {
     trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the secret now: it is shown only once">
-        <p>The receiver verifies calls with it. If it is lost, create a new one.</p>
+        <p>Your service verifies calls with it. If you lose it, create a new one.</p>
       </Notice>,
       <Snippet id="secret" label="Webhook secret" text={secret} />,
       <p>

@@ -20,13 +20,13 @@ export const AlertsPanel: FC<{
     {receivers.length === 0 ? (
       <Empty title="No alerts configured">
         <p>
-          Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook is called when an incident opens, and when it is
-          over.
+          logship calls Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook when an incident opens, and when it
+          is over.
         </p>
       </Empty>
     ) : (
       <Table
-        caption="Receivers of alerts"
+        caption="Where alerts go"
         columns={["Name", "Goes to", "State", "Last answer", ""]}
         rows={receivers.map((each) => cells(each, viewer, nowMs))}
       />

@@ -41,7 +41,7 @@ async function listView(context: PageContext, refused: Refused | null = null): P
         </form>
         {format === null ? (
           <p class="quiet">
-            Or a <a href={WEBHOOK_AT}>webhook</a>: signed JSON for your own receiver.
+            Or a <a href={WEBHOOK_AT}>webhook</a>: signed JSON for your own service.
           </p>
         ) : (
           <Form viewer={viewer} action={ALERTS_AT} label={`Add ${FORMAT[format].label}`}>

@@ -84,8 +84,11 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
   const others = status.findings.filter((each) => !isSilent(each));
   const groups = [
     { title: "Errors: records are delayed or lost", of: others.filter(isError) },
-    { title: "Warnings: records may soon be delayed or lost", of: others.filter((each) => !isError(each)) },
-    { title: "No answer: problems of these parts are not listed", of: silent },
+    {
+      title: "Warnings: delivery may suffer soon, or a Worker needs a look",
+      of: others.filter((each) => !isError(each)),
+    },
+    { title: "No answer: this list lacks problems of these parts", of: silent },
   ].filter(({ of }) => of.length > 0);
   return (
     <>

@@ -84,8 +84,8 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | 
     );
   }
   const name = <Foreign text={of.name} max={200} />;
-  if (!may(viewer, "functions:read")) return <>function {name}</>;
-  return <a href={functionPath(of.name)}>function {name}</a>;
+  if (!may(viewer, "functions:read")) return <>Worker {name}</>;
+  return <a href={functionPath(of.name)}>Worker {name}</a>;
 };
 
 /** `1 incident is recovering`; null: none is. */
@@ -125,8 +125,8 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
 
 /** Where to fix a kind of finding, unless at its subject. */
 const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
-  messages_set_aside: { href: "/set-aside", label: "Set-aside entries" },
-  objects_set_aside: { href: "/set-aside", label: "Set-aside entries" },
+  messages_set_aside: { href: "/set-aside", label: "Entries on hold" },
+  objects_set_aside: { href: "/set-aside", label: "Entries on hold" },
   webhook_failing: { href: "/status/alerts", label: "Alerts" },
 };
 
