@@ -1,5 +1,5 @@
 /**
- * `npm run attach`: adds the shipper to Workers' project files as their tail consumer, or removes
+ * `npm run attach`: adds logship to Workers' project files as their tail consumer, or removes
  * it. See docs/attach.md.
  *
  *     npm run attach -- ../shop           the project file of that folder, at every place it needs
@@ -28,7 +28,7 @@ const USAGE = `usage: npm run attach -- <project file or its folder> [--env <nam
 --detach          removes the consumer; without --env, everywhere in the file
 --local           builds and runs the Worker here, attached to the running npm start; writes nothing
   --dry-run         shows what would change, and writes nothing
---service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
+--service <name>  logship's name, if it is not the one in its wrangler.jsonc`;
 
 const OPTIONS = {
   all: { type: "boolean", default: false },

@@ -1,6 +1,6 @@
 /**
  * `npm run doctor`: reads project files before they are deployed, and lists those whose events
- * would not reach the shipper. See docs/attach.md.
+ * would not reach logship. See docs/attach.md.
  *
  *     npm run doctor -- ../shop ../billing/wrangler.toml
  *     npm run doctor -- ..                               every project below
@@ -25,7 +25,7 @@ const USAGE = `usage: npm run doctor -- <project files or folders…> [--service
 
 --account         asks Cloudflare: every Worker of the account, its previews, and user Workers
 --except <name>   with --account: this Worker is not meant to ship
---service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
+--service <name>  logship's name, if it is not the one in its wrangler.jsonc`;
 
 const OPTIONS = {
   account: { type: "boolean", default: false },
@@ -47,7 +47,7 @@ await command(USAGE, OPTIONS, ({ values, positionals }) => {
     service = values.service ?? serviceName(SHIPPER_CONFIG);
   } catch (error) {
     if (!(error instanceof ProjectFault)) throw error;
-    console.error(`${error.message}: --service sets the shipper's name`);
+    console.error(`${error.message}: --service sets logship's name`);
     return 1;
   }
   const show = (path: string) => shownPath(path, from);

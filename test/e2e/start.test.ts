@@ -45,6 +45,7 @@ it("has a job from the start: the error of its curl line is found with its stack
       const search = startCommand(
         "tools/search.ts",
         ["--json", "--outcome", "exception", "--since", "3", "hours"],
+        {},
         root,
       );
       return { code: await search.ended, output: search.output() };

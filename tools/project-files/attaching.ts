@@ -24,13 +24,13 @@ export interface Attaching {
   readonly text: string;
 }
 
-/** The user's folder, and the shipper's own project file, which must not be attached. */
+/** The user's folder, and logship's own project file, which must not be attached. */
 export interface Setting {
   readonly from: string;
   readonly shipper: string;
 }
 
-/** Whether it is the shipper's project file, under whatever path. */
+/** Whether it is logship's project file, under whatever path. */
 function isShipper(file: ProjectFile, { shipper }: Setting): boolean {
   return file.realPath === realpathSync(shipper);
 }
@@ -40,7 +40,7 @@ export function prepare(path: string, setting: Setting, wish: Wish): Attaching {
   const file = readProjectFile(path);
   // Under any name of its environments.
   if (!wish.detach && isShipper(file, setting))
-    throw new ProjectFault("this is the shipper's own project file: the shipper must not consume its own events");
+    throw new ProjectFault("this is logship's own project file: it must not consume its own events");
   const { steps, text } = edit(file.text, file.language, wish);
   const changes = steps.filter(({ action }) => action !== "none");
   return { path, shown: shownPath(path, setting.from), file, steps, changes, text };

@@ -120,8 +120,7 @@ export function unnamedNote(paths: readonly string[]): string[] {
 /** Projects whose file a build writes. */
 export function nuxtNote(folders: readonly string[]): string[] {
   return folders.map(
-    (folder) =>
-      `${folder}: Nuxt writes its project file. Name the shipper in nuxt.config: docs/attach.md, By framework`,
+    (folder) => `${folder}: Nuxt writes its project file. Name logship in nuxt.config: docs/attach.md, By framework`,
   );
 }
 
@@ -139,7 +138,7 @@ export function sumUp({ reports }: Check, unread: number): { lines: string[]; is
     `${attached} attached`,
     `${silent} would stay silent`,
     `${none} not meant to`,
-    ...(shipper > 0 ? [`${shipper} of the shipper itself`] : []),
+    ...(shipper > 0 ? [`${shipper} of logship itself`] : []),
   ];
   const ends = [
     ...(wrong > 0 ? [`${counted(wrong, "other fault")}`] : []),

@@ -3,7 +3,7 @@ import { isObject, own, type Place, placeName, spotName } from "./model.ts";
 import { isAttached, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
-/** The shipper's entrypoint for events that a Worker sends itself. */
+/** Logship's entrypoint for events that a Worker sends itself. */
 const ENTRYPOINT = "Shipper";
 
 /** The entrypoint of the host that runs functions locally. */
@@ -50,7 +50,7 @@ function namespaceNotes(section: Section, service: string): string[] {
 }
 
 /**
- * Faults of the shipper's own project. It skips events of the Worker that SELF_NAME names, which
+ * Faults of logship's own project. It skips events of the Worker that SELF_NAME names, which
  * has to be itself: attached to itself, each of its calls would otherwise cause the next one.
  */
 export function shipperFaults(sections: readonly Section[], service: string): string[] {
@@ -70,7 +70,7 @@ export function shipperFaults(sections: readonly Section[], service: string): st
     const why = place !== null && vars === undefined ? "; environments do not inherit vars" : "";
     return [
       ...faults,
-      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and must be "${plain(scriptName)}"${why}: otherwise the shipper does not recognise its own events, and ships them`,
+      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and must be "${plain(scriptName)}"${why}: otherwise logship does not recognise its own events, and ships them`,
     ];
   });
 }

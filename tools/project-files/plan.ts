@@ -25,7 +25,7 @@ export interface Step extends Spot {
  * included, as they do not inherit `tail_consumers`. If no place is switched on: where none is off.
  * With a place: there, and its previews unless they are switched off themselves.
  * @throws ProjectFault if there is no such environment or there are no such previews, if the switch
- *   is off everywhere, or if the file is the shipper's own.
+ *   is off everywhere, or if the file is logship's own.
  */
 export function plan(sections: readonly Section[], wish: Wish): Step[] {
   const { service, place, previewsOnly = false, detach } = wish;
@@ -59,11 +59,11 @@ export function plan(sections: readonly Section[], wish: Wish): Step[] {
 }
 
 /**
- * The shipper's own events are never shipped: attached to itself, each call would cause another.
+ * Logship's own events are never shipped: attached to itself, each call would cause another.
  */
 function refuseItself(sections: readonly Section[], { service, detach }: Wish): void {
   if (!detach && sections.some(({ scriptName }) => scriptName === service)) {
-    throw new ProjectFault(`it deploys "${plain(service)}", the shipper itself, which must not consume its own events`);
+    throw new ProjectFault(`it deploys "${plain(service)}", logship itself, which must not consume its own events`);
   }
 }
 

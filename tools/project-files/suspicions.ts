@@ -31,7 +31,7 @@ function nearMiss(consumer: Consumer, service: string): string | null {
   }
   if (name.startsWith(`${service}-`)) {
     const suffix = name.slice(service.length + 1);
-    return `its consumer is "${plain(name)}", not "${service}": the name that wrangler deploy --env ${plain(suffix)} gives the shipper; if you mean that one, pass --service ${plain(name)}`;
+    return `its consumer is "${plain(name)}", not "${service}": the name that wrangler deploy --env ${plain(suffix)} gives logship; if you mean that one, pass --service ${plain(name)}`;
   }
   const most = Math.min(MISSPELT_MAX, Math.floor(service.length / 3));
   if (distance(name.toLowerCase(), service.toLowerCase()) > most) return null;
@@ -41,7 +41,7 @@ function nearMiss(consumer: Consumer, service: string): string | null {
 function streaming(raw: Json, service: string): string[] {
   if (!mentions(own(raw, "streaming_tail_consumers"), service)) return [];
   return [
-    `"${service}" is in streaming_tail_consumers, but the shipper has no handler for streams: move it to ${CONSUMERS}`,
+    `"${service}" is in streaming_tail_consumers, but logship has no handler for streams: move it to ${CONSUMERS}`,
   ];
 }
 

@@ -1,5 +1,5 @@
 /**
- * Says of every deployment of a project whether its events would reach the shipper, and why not.
+ * Says of every deployment of a project whether its events would reach logship, and why not.
  */
 import { isPages, PAGES_WORDS, type Spot } from "./model.ts";
 import { isAttached, isService, loggingWords, type Section, usersOf } from "./sections.ts";
@@ -48,7 +48,7 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
   const suspicions = suspicionsOf(section, service);
   const common = { place, isPreviews, scriptName };
   if (scriptName === service) {
-    return { ...common, verdict: "shipper", reasons: ["the shipper itself, which must not be attached"], notes: [] };
+    return { ...common, verdict: "shipper", reasons: ["logship itself, which must not be attached"], notes: [] };
   }
   if (isAttached(section, service)) {
     const times = consumers.filter((consumer) => isService(consumer, service)).length;
@@ -73,9 +73,9 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
   return { ...common, verdict: "none", reasons: ["nothing says that its events should ship"], notes: [] };
 }
 
-/** The shipper never sees this property; it decides by its own settings. */
+/** logship never sees this property; it decides by its own settings. */
 function shipsAllTheSame(section: Section): string {
   const { logging } = section;
   const off = logging === null ? "" : loggingWords(logging, section);
-  return `${off}, but its events ship anyway: tail_consumers attaches it, and the shipper follows only its own settings (unset ships). To stop this, use --detach, or set "logship": false in its script settings`;
+  return `${off}, but its events ship anyway: tail_consumers attaches it, and logship follows only its own settings (unset ships). To stop this, use --detach, or set "logship": false in its script settings`;
 }

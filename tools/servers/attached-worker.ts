@@ -48,7 +48,7 @@ export interface LocalAttachment {
   /** Path of the project file. */
   readonly path: string;
   readonly place: Place;
-  /** The shipper's name. */
+  /** Logship's name. */
   readonly service: string;
 }
 
@@ -60,7 +60,7 @@ export async function attachLocally({ path, place, service }: LocalAttachment): 
   if (section === undefined) throw new ProjectFault(`there is no ${placeName(env)}`);
   const { scriptName } = section;
   if (scriptName === null) throw new ProjectFault("it has no name, under which its records would be seen");
-  if (scriptName === service) throw new ProjectFault("this is the shipper itself: npm start runs it");
+  if (scriptName === service) throw new ProjectFault("this is logship itself: npm start runs it");
   if (!(await runs(service, registry)))
     throw new ProjectFault(`"${service}" does not run on this machine: run npm start first, in another terminal`);
   return runInForeground({

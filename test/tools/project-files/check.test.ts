@@ -44,7 +44,7 @@ describe("a deployment", () => {
     [
       "silent: named like an environment of the shipper",
       { tail_consumers: [{ service: "logship-production" }] },
-      "the name that wrangler deploy --env production gives the shipper; if you mean that one, pass --service logship-production",
+      "the name that wrangler deploy --env production gives logship; if you mean that one, pass --service logship-production",
     ],
     [
       "silent: of another environment",
@@ -59,7 +59,7 @@ describe("a deployment", () => {
     [
       "silent: as a consumer of streams",
       { streaming_tail_consumers: [{ service: "logship" }] },
-      'SILENT: "logship" is in streaming_tail_consumers, but the shipper has no handler for streams',
+      'SILENT: "logship" is in streaming_tail_consumers, but logship has no handler for streams',
     ],
     [
       "silent: under another property",

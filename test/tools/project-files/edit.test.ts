@@ -240,11 +240,11 @@ describe("what it refuses", () => {
     ["an environment that cannot be deployed", '{"env": {"": {}}}', "an environment without a name"],
     ["a name that hides what it says", '{"env": {\n"__proto__": {}}}', '2:1: "__proto__" is not allowed as a name'],
     ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is not an object'],
-    ["the shipper itself", '{"name": "logship"}', "the shipper itself"],
+    ["the shipper itself", '{"name": "logship"}', "logship itself"],
     [
       "the shipper under another environment's name",
       '{"name": "x", "env": {"a": {"name": "logship"}}}',
-      "the shipper itself",
+      "logship itself",
     ],
     ["a Pages project", '{"pages_build_output_dir": "dist"}', "a Pages project"],
     ["a file that is off everywhere", '{"logship": false, "env": {"a": {}}}', "logging is off everywhere"],
