@@ -3,7 +3,8 @@
  * before, and handlers of the new code call them; after a rollback, the reverse. Here each half, in
  * one process, is of this code or of the release in test/fixtures/release, and this code adds a
  * field to each call and a block to each message, as a later one may. Settings of every kind change
- * meanwhile. `TWO_RELEASES_MINUTES=5` before the command keeps up each direction for five minutes.
+ * meanwhile. `TWO_RELEASES_MINUTES=5` before the command keeps up each direction for five minutes,
+ * and `--silent=false` behind it shows how much came.
  */
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
