@@ -45,12 +45,33 @@ export async function command<T extends Options>(
   }
 }
 
+/**
+ * The arguments of a script that has no {@link command} around it: ends it after `--help` with
+ * exit code 0, and after wrong ones with 2.
+ * @param words whether it takes more than options.
+ */
+export function argumentsOf<T extends Options>(usage: string, options: T, words: boolean): Given<T> {
+  try {
+    refuseTaken(Object.keys(options));
+    const given = parse(options, process.argv.slice(2));
+    if (!words) onlyOptions(given.positionals);
+    if (!(given.values as { help?: boolean }).help) return given;
+    console.log(helpText(usage));
+    return process.exit(0);
+  } catch (error) {
+    if (!(error instanceof UsageFault)) throw error;
+    console.error(`${plain(error.message)}\n\n${helpText(usage)}`);
+    return process.exit(2);
+  }
+}
+
 function parse<T extends Options>(options: T, args: readonly string[]): Given<T> {
   try {
     const all = { ...options, help: { type: "boolean" } } as const;
     return parseArgs({ args: [...args], options: all, allowPositionals: true });
   } catch (error) {
-    throw new UsageFault(error instanceof Error ? error.message : String(error));
+    // Some of its messages have several lines.
+    throw new UsageFault((error instanceof Error ? error.message : String(error)).replaceAll("\n", " "));
   }
 }
 

@@ -1,18 +1,19 @@
-/**
- * `npm run model`: random runs of the model of the log and its readers, test/model.
- *
- *     npm run model -- 1000                   runs from seed 1
- *     npm run model -- 1000 500               from seed 500
- *     npm run model -- 1000 1 noDedupe        without the rule that this mutant leaves out
- *     npm run model -- find 1000              the first seed that finds each mutant
- *     npm run model -- find 1000 noAlarm,noDedupe
- *
- * `FORCE=long,keyed` makes rare things common: the runs do this, and nothing else of `ODDS` in
- * test/model/world.ts. `TRACE=<word>` prints each line of a run that has the word; `TRACE=` all.
- */
+/** `npm run model`: random runs of the model of the log and its readers, test/model. */
 import { runMany } from "../test/model/many.ts";
 import { MUTANTS, type Mutant } from "../test/model/mutants.ts";
 import { FORCES, type Force, type Options } from "../test/model/world.ts";
+import { argumentsOf } from "./command.ts";
+
+const USAGE = `usage: npm run model [-- [<runs> [<first seed> [<mutant>]]]]
+       npm run model -- find [<runs> [<mutants>]]
+
+Random runs of the model of the log and its readers (1000, from seed 1). With a mutant, they run
+without the rule that it leaves out; find shows the first seed that finds each mutant.
+  npm run model -- 1000 1 noDedupe
+  npm run model -- find 1000 noAlarm,noDedupe
+
+FORCE=long,keyed makes rare things common: the runs do this, and nothing else of ODDS in
+test/model/world.ts. TRACE=<word> prints each line of a run that has the word; TRACE= all.`;
 
 /** Failures that a run without a mutant prints before it ends. */
 const MOST = 8;
@@ -35,7 +36,7 @@ function forceOf(word: string): Force {
 }
 
 const options: Options = { force: FORCE?.split(",").map(forceOf), trace };
-const [what = "1000", ...rest] = process.argv.slice(2);
+const [what = "1000", ...rest] = argumentsOf(USAGE, {}, true).positionals;
 if (what === "find") {
   const [runs = "1000", names] = rest;
   for (const name of names?.split(",") ?? Object.keys(MUTANTS)) {

@@ -2,11 +2,6 @@
  * `npm run mutants`: changes one place of the code at a time and looks whether a test notices. The
  * places are drawn by the seed, so that a run can be repeated. Works in a copy of the checkout and
  * changes nothing here.
- *
- *     npm run mutants                                    20 of each folder of src that test mirrors
- *     npm run mutants -- src/ship/reader --each 50       of this folder
- *     npm run mutants -- src/ship/log --tests test/faults/segments.test.ts      further tests
- *     npm run mutants -- --seed 7 --list                 only shows what is drawn
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -22,11 +17,22 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { WHOLE_MATRIX_VARIABLE } from "../test/support/matrix-settings.ts";
 import { seeded } from "./bench/records.ts";
+import { argumentsOf } from "./command.ts";
 import { type Change, changed, changesOf } from "./mutants/changes.ts";
 import { ROOT } from "./paths.ts";
+
+const USAGE = `usage: npm run mutants [-- <folders…>] [options]
+
+Changes one place of the code at a time, in a copy of the checkout, and looks whether a test
+notices: in these folders, or in all of src that test mirrors.
+  npm run mutants -- src/ship/log --each 50 --tests test/faults/segments.test.ts
+
+  --seed <n>      draws the places (1)
+  --each <n>      so many of each folder (20)
+  --tests <file>  runs these tests, too; again for each file
+  --list          only shows what is drawn`;
 
 /** How long tests may take that have no mutant to meet. */
 const WHOLE_MS = 900_000;
@@ -43,15 +49,16 @@ interface Mutant {
 }
 
 process.chdir(ROOT);
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
+const { values, positionals } = argumentsOf(
+  USAGE,
+  {
     seed: { type: "string", default: "1" },
     each: { type: "string", default: "20" },
     tests: { type: "string", multiple: true, default: [] },
     list: { type: "boolean", default: false },
   },
-});
+  true,
+);
 
 function mutantsOf(folder: string): Mutant[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })

@@ -1,17 +1,22 @@
 /**
  * `npm run schedule`: the real handlers and objects in one process, under interleavings, losses and
  * deaths that a seed chooses. test/schedule has the stand-ins and the oracle.
- *
- *     npm run schedule -- --runs 1000             seeds from 1
- *     npm run schedule -- --seed 17               that one, again
- *     npm run schedule -- --seconds 40            as many as that takes
- *     npm run schedule -- --runs 100 --force deaths,keyed    runs that do these, and nothing else
- *     npm run schedule -- --seed 17 --trace dies  with each line of it that has this word
- *     npm run schedule -- --mutant noDedupe       without a rule, up to the first run that fails
  */
-import { parseArgs } from "node:util";
 import { leaveOut } from "../test/schedule/hooks.ts";
 import { MUTANTS } from "../test/schedule/mutants.ts";
+import { argumentsOf } from "./command.ts";
+
+const USAGE = `usage: npm run schedule [-- options]
+
+The real handlers and objects in one process, under interleavings, losses and deaths that a seed
+chooses.
+
+  --runs <n>        so many seeds
+  --seconds <n>     as many as that takes
+  --seed <n>        the first seed (1); without --runs and --seconds, this one alone
+  --force <names>   deaths,keyed: runs that do these, and nothing else
+  --trace <word>    shows each line of a run that has this word
+  --mutant <name>   noDedupe: without that rule, up to the first run that fails`;
 
 interface Runner {
   FORCES: readonly string[];
@@ -25,8 +30,9 @@ interface Runner {
 const MOST = 8;
 const MOST_OF_MUTANT = 1;
 
-const { values } = parseArgs({
-  options: {
+const { values } = argumentsOf(
+  USAGE,
+  {
     seed: { type: "string" },
     runs: { type: "string" },
     seconds: { type: "string" },
@@ -34,7 +40,8 @@ const { values } = parseArgs({
     trace: { type: "string" },
     mutant: { type: "string" },
   },
-});
+  false,
+);
 
 function number(text: string): number {
   const value = Number(text);

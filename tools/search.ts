@@ -34,8 +34,13 @@ deployment of \`npm run setup\`, or the service that the variables API and TOKEN
 
 Exit code 1: nothing was found; 2: it could not be searched, or not all of it.`;
 
+/** The type of an answer with lines. */
+const NDJSON = "application/x-ndjson";
+
 /** Most hits of one answer. */
 const PAGE_MAX = 1_000;
+
+const BROKEN_OFF = "the answer broke off: more may be there";
 
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 168 * HOUR_MS;
@@ -61,6 +66,8 @@ type End = Extract<z.infer<typeof Line>, { type: "end" }>;
 /** The time from `since` to `until`, as the page Search reads them. @throws UsageFault */
 function timesOf(since: string, until: string, nowMs: number): [number, number] {
   try {
+    // The rest of a time that was not understood would be taken for the text: `3 huors`.
+    for (const text of [since, until]) if (/^\d{1,2}$/.test(text)) throw new RangeError(text);
     return between(since, until, HOUR_MS, "", nowMs);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
@@ -106,11 +113,14 @@ function filterOf({
   return nodes.length === 0 ? "" : JSON.stringify({ where: { and: nodes } });
 }
 
-/** The lines of an answer, as they come. */
+/** The lines of an answer, as they come. @throws Refusal if it breaks off */
 async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<z.infer<typeof Line>> {
   let rest = "";
-  for await (const text of body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)) {
-    const lines = (rest + text).split("\n");
+  const texts = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  for (;;) {
+    const { done, value } = await texts.read().catch(() => Promise.reject(new Refusal(BROKEN_OFF)));
+    if (done) return;
+    const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) yield Line.parse(JSON.parse(line));
   }
@@ -147,20 +157,20 @@ async function ask({ api, token }: Service, question: object): Promise<ReadableS
       `${api} does not answer: ${cause instanceof Error && cause.message !== "" ? cause.message : message}`,
     );
   });
-  if (response.ok && response.body !== null && !isHtml(response)) return response.body;
+  if (response.ok && response.body !== null && typeOf(response).startsWith(NDJSON)) return response.body;
   const Envelope = z.object({ errors: z.array(z.object({ message: z.string() })).min(1) });
   const text = await response.text();
   const said = Envelope.safeParse(parseJson(text));
   if (said.success)
     throw new Refusal(`HTTP ${response.status}: ${said.data.errors.map((each) => each.message).join("; ")}`);
-  const what = isHtml(response) ? "a page" : text.slice(0, 200);
+  const what = typeOf(response).startsWith("text/html") ? "a page" : text.slice(0, 200);
   throw new Refusal(
     `${api} is not the API of logship, which is at <address>/client/v4/accounts/<account id>/logship: HTTP ${response.status}, ${what}`,
   );
 }
 
-function isHtml({ headers }: Response): boolean {
-  return (headers.get("content-type") ?? "").startsWith("text/html");
+function typeOf({ headers }: Response): string {
+  return headers.get("content-type") ?? "";
 }
 
 async function main({ values, positionals }: Given): Promise<number> {
@@ -168,6 +178,7 @@ async function main({ values, positionals }: Given): Promise<number> {
   const ray = /^ray\s+(\S+)$/.exec(words)?.[1];
   const limit = Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1) throw new UsageFault("--limit: a whole number, 1 or more");
+  if (values.job !== undefined && !/^\d{1,15}$/.test(values.job)) throw new UsageFault("--job: the number of a job");
   const [sinceMs, untilMs] = timesOf(values.since, values.until, Date.now());
   const [since, until] = [new Date(sinceMs).toISOString(), new Date(untilMs).toISOString()];
   const service = findService(process.env, values.deployed);
@@ -197,7 +208,7 @@ async function main({ values, positionals }: Given): Promise<number> {
         tell(looked);
       } else end = line;
     }
-    if (end === null) throw new Error("the answer broke off: more may be there");
+    if (end === null) throw new Refusal(BROKEN_OFF);
     left.push(...end.not_searched);
     cursor = end.cursor;
     if (cursor !== null && found < limit) continue;

@@ -1,16 +1,18 @@
-/**
- * `npm run soak`: random faults in simulated time; see docs/faults.md.
- *
- *     npm run soak                            5 minutes from a random seed, which is printed
- *     npm run soak -- --seed 7 --minutes 30   30 minutes from seed 7
- *     npm run soak -- --seed 7 --episode 12   one episode, as a failure names it
- */
+/** `npm run soak`: random faults in simulated time; see docs/faults.md. */
 import { randomInt } from "node:crypto";
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { SOAK_VARIABLE, type SoakSettings } from "../test/support/soak-settings.ts";
+import { argumentsOf } from "./command.ts";
 import { faultTable } from "./faults/fault-report.ts";
 import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
+
+const USAGE = `usage: npm run soak [-- --seed <n>] [--minutes <n>] [--episode <n>]
+
+Random faults in simulated time, each followed by an audit.
+
+  --seed <n>     where it begins (a random one, which is printed)
+  --minutes <n>  how long it runs (5)
+  --episode <n>  this one alone, as a failure names it`;
 
 /** Episodes per process: the isolates that they create add up. */
 const EPISODES_AT_ONCE = 25;
@@ -22,9 +24,15 @@ const END_MS = 15_000;
 const EPISODE = /^soak: seed \d+, episode (?<number>\d+): (?<summary>\{.*\})$/;
 const Summary = z.object({ events: z.number(), faults: z.number(), objects: z.number() });
 
-const { values } = parseArgs({
-  options: { seed: { type: "string" }, minutes: { type: "string" }, episode: { type: "string" } },
-});
+const { values } = argumentsOf(
+  USAGE,
+  {
+    seed: { type: "string" },
+    minutes: { type: "string" },
+    episode: { type: "string" },
+  },
+  false,
+);
 
 /** @throws RangeError naming the option. */
 function number(name: keyof typeof values, fallback: number, { least = 0, whole = true } = {}): number {

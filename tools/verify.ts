@@ -25,8 +25,7 @@ Compares a folder or a bucket with its signed manifests.
   --expired-before <day>   YYYYMMDD: objects and manifests of earlier days may be gone, as by a lifecycle rule
   --until <day>            YYYYMMDD: this day and those before it must be covered
   --head <sha256>          of a manifest that must be there, as you noted it; again for each job
-  --addressing-style <style>
-                           virtual: the bucket stands before the host of AWS_ENDPOINT_URL, not in its path
+  --addressing-style <style>  virtual: the bucket stands before the host of AWS_ENDPOINT_URL, not in its path
 
 A bucket is read with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, and where needed AWS_SESSION_TOKEN,
 AWS_REGION and AWS_ENDPOINT_URL.

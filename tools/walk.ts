@@ -3,21 +3,24 @@
  * request that posts it to the object in the bucket; and one `GET /jobs`, which wakes the objects
  * that it asks. Functions are counted where they stand in the source, so that merging files does
  * not change their number.
- *
- *     npm run walk                the two lines
- *     npm run walk -- --list      and the functions by file
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { ApiClient } from "./client/api-client.ts";
 import { Bucket, localDestination } from "./client/bucket.ts";
+import { argumentsOf } from "./command.ts";
 import { localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
 import { buildWorker, startDevServer } from "./servers/dev-server.ts";
 import { pause, until } from "./until.ts";
 import { instrument, type SourceFunction, WALKED_PATH } from "./walk/instrument.ts";
+
+const USAGE = `usage: npm run walk [-- --list]
+
+How many files and functions of src the first event of a job passes, and one GET /jobs.
+
+  --list  names the functions, by file`;
 
 /** An event is in the bucket within this, in ms: ten seconds in the queue, thirty in the log. */
 const SHIPPED_MS = 90_000;
@@ -28,7 +31,7 @@ const SETTLED_MS = 3_000;
 /** The runtime evicts objects that were not called for ten seconds. */
 const ASLEEP_MS = 20_000;
 
-const { values } = parseArgs({ options: { list: { type: "boolean", default: false } } });
+const { values } = argumentsOf(USAGE, { list: { type: "boolean", default: false } }, false);
 const folder = mkdtempSync(join(tmpdir(), "logship-walk-"));
 try {
   const built = await buildWorker(SHIPPER_CONFIG, folder);

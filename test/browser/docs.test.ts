@@ -31,7 +31,11 @@ describe("the API reference", () => {
     expect(await page.getByRole("status").textContent()).toBe(`${found} found`);
     await page.getByRole("searchbox").fill("qwertyuiop");
     expect([await page.locator(SHOWN).count(), await page.getByRole("heading", { level: 2 }).count()]).toEqual([0, 0]);
-    await page.getByRole("searchbox").fill("");
+    // A link to what the search hides ends the search.
+    await page.getByRole("link", { name: "Set aside", exact: true }).click();
+    expect(await page.getByRole("heading", { name: "Set aside", level: 2 }).isVisible()).toBe(true);
+    expect(await page.getByRole("region", { name: "Set aside", exact: true }).count()).toBe(1);
+    expect(await page.getByRole("searchbox").inputValue()).toBe("");
     expect([await page.locator(SHOWN).count(), await page.locator(OPEN).count()]).toEqual([all, 0]);
     await page.getByRole("link", { name: "Create a job", exact: true }).click();
     await page.locator("#postLogshipJobs details[open]").waitFor();

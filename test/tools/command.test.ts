@@ -11,7 +11,8 @@ import { ROOT } from "../../tools/paths.ts";
 
 const COMMANDS = [
   ...["attach", "doctor", "setup", "teardown", "search", "verify", "start"].map((name) => `tools/${name}.ts`),
-  ...["tools/demo/run.ts", "tools/example/run.ts"],
+  ...["faults", "soak", "model", "schedule", "walk", "mutants"].map((name) => `tools/${name}.ts`),
+  ...["demo", "example", "bench", "bench/scale"].map((name) => `tools/${name}/run.ts`),
 ];
 
 function run(script: string, ...args: readonly string[]) {

@@ -21,16 +21,21 @@ const RECORD = {
 type Asked = Record<string, unknown>;
 
 /** Runs a search against a server that answers every request with this. */
-async function search(args: readonly string[], { body, status = 200, type = "application/x-ndjson" }: Answer) {
+async function search(
+  args: readonly string[],
+  { body, status = 200, type = "application/x-ndjson", length }: Answer,
+  settings: NodeJS.ProcessEnv = {},
+) {
   const asked: { path: string | undefined; body: Asked }[] = [];
   const server = createServer(async (request, response) => {
     asked.push({ path: request.url, body: JSON.parse(await text(request)) as Asked });
-    response.writeHead(status, { "Content-Type": type }).end(body);
+    response.writeHead(status, { "Content-Type": type, ...(length !== undefined && { "Content-Length": length }) });
+    response.write(body, () => (length === undefined ? response.end() : response.destroy()));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const API = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const child = spawn(process.execPath, [join(ROOT, "tools/search.ts"), ...args], {
-    env: { ...process.env, API, TOKEN: "very-secret-token" },
+    env: { ...process.env, API, TOKEN: "very-secret-token", ...settings },
   });
   const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   server.close();
@@ -42,6 +47,8 @@ interface Answer {
   readonly body: string;
   readonly status?: number;
   readonly type?: string;
+  /** More than it has: the connection breaks. */
+  readonly length?: number;
 }
 
 const linesOf = (...lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
@@ -102,8 +109,34 @@ it("refuses what is no time", async () => {
 });
 
 it.each([
+  [["--since", "3", "huors"], "--since: 3 hours, 30m"],
+  [["--until", "3"], "--until: 3 hours, 30m"],
+  [["--job", "x"], "--job: the number of a job\n"],
+  [["--since", "-3h"], "Option '--since' argument is ambiguous. Did you"],
+])("refuses what would be taken for something else: %j", async (args, words) => {
+  const { code, errors, asked } = await search(args, { body: NOTHING });
+  expect([code, asked, errors.startsWith(words)]).toEqual([2, [], true]);
+});
+
+it.each([
+  [{ TOKEN: "very-secret-token\nanother" }, "TOKEN has a character that no token has"],
+  [{ TOKEN: "very-secret-token€" }, "TOKEN has a character that no token has"],
+  [
+    { API: "https://me:very-secret-token@127.0.0.1:1" },
+    "API holds a password, which would be shown: TOKEN is for that",
+  ],
+])("shows no secret of an address or a token that cannot be used: %j", async (settings, words) => {
+  const { code, errors, asked } = await search(["x"], { body: NOTHING }, settings);
+  expect([code, asked, errors]).toEqual([2, [], `${words}\n`]);
+});
+
+it.each([
   [{ body: "<!DOCTYPE html><p>a page", status: 200, type: "text/html; charset=utf-8" }, "HTTP 200, a page"],
   [{ body: "<!DOCTYPE html><p>a page", status: 404, type: "text/html" }, "HTTP 404, a page"],
+  [{ body: '{"hello":1}', type: "application/json" }, "is not the API of logship"],
+  [{ body: "", type: "" }, "is not the API of logship"],
+  [{ body: '{"type":"progress","objects":1,"read":1,"skipped":0}\n' }, "the answer broke off: more may be there"],
+  [{ body: '{"type":"progress"', length: 1_000 }, "the answer broke off: more may be there"],
   [{ body: '{"success":false,"errors":[{"code":1,"message":"no"}]}', status: 403 }, "HTTP 403: no"],
 ])("says in one line what an answer is that is none of the API: %j", async (answer, words) => {
   const { code, out, errors } = await search(["x"], answer);

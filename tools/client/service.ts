@@ -30,7 +30,11 @@ export function findService({ API, TOKEN }: NodeJS.ProcessEnv, deployed: boolean
   if (API) {
     // A token that was found belongs to another service.
     if (!TOKEN) throw new Refusal("API is set, and TOKEN is not: set both, or neither");
-    if (!/^https?:$/.test(URL.parse(API)?.protocol ?? "")) throw new Refusal(`API is no address: ${API}`);
+    const url = URL.parse(API);
+    if (url?.password) throw new Refusal("API holds a password, which would be shown: TOKEN is for that");
+    if (!/^https?:$/.test(url?.protocol ?? "")) throw new Refusal(`API is no address: ${API}`);
+    // Fetch would show it in its message.
+    if (!/^[\x21-\x7e]+$/.test(TOKEN)) throw new Refusal("TOKEN has a character that no token has");
     return { api: withPath(new URL(API)), token: TOKEN, name: new URL(API).origin };
   }
   const local = deployed ? null : running();

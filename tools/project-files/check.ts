@@ -37,7 +37,9 @@ export function checkProjects(found: readonly Found[], service: string, show: (p
       const sections = sectionsOf(file.text, file.language);
       for (const section of sections.filter(({ isPreviews }) => !isPreviews)) {
         const { place, scriptName } = section;
-        deployments.push({ project, place, scriptName, account: accountOf(section, sections[0]) });
+        // Another checkout of logship, or a fixture of it: it has no records of its own.
+        if (scriptName !== service)
+          deployments.push({ project, place, scriptName, account: accountOf(section, sections[0]) });
       }
       return [reportOf(project, file, each, sections, service, show)];
     } catch (error) {

@@ -54,7 +54,7 @@ function add(text: string, spot: Spot, service: string): string {
     text,
     addToArray(tree, [...path, CONSUMERS], service) ??
       addTable(tree, [...path, CONSUMERS], service) ??
-      addProperty(tree, path, `${CONSUMERS} = [${entry(service, " ")}]`),
+      addProperty(tree, path, service),
   );
 }
 
@@ -88,8 +88,9 @@ function addTable({ source: { text }, blocks }: Tree, path: string[], service: s
 }
 
 /** A line among the keys of this path: a TOML table ends where the next header begins. */
-function addProperty(tree: Tree, path: string[], property: string): Edit[] {
+function addProperty(tree: Tree, path: string[], service: string): Edit[] {
   const { source, blocks, pairs } = tree;
+  const property = `${CONSUMERS} = [${entry(service, " ")}]`;
   const { text } = source;
   const eol = lineEnding(text);
   const table = blocks.find((block) => block.kind !== "array" && isPath(block.path, path));
@@ -112,9 +113,20 @@ function addProperty(tree: Tree, path: string[], property: string): Edit[] {
   }
   const below = blocks.find((block) => block.path.length > path.length && startsWith(block.path, path));
   if (below === undefined) throw new ProjectFault(`found no place to insert in [${writtenKey(path)}]`);
-  const header = `[${writtenKey(path)}]`;
+  return addFirstTable(text, below, [...path, CONSUMERS], service);
+}
+
+/**
+ * Above the first table below a place that has no header: without one of its own, `--detach` leaves
+ * none behind.
+ */
+function addFirstTable(text: string, below: Block, path: string[], service: string): Edit[] {
+  const eol = lineEnding(text);
+  const at = aboveHeader(text, below);
+  const isApart = at === 0 || isBlank(text.slice(lineStart(text, at - 1), at));
   const indent = indentation(text, below.header.start);
-  return insertion(aboveHeader(text, below), `${indent}${header}${eol}${indent}${property}${eol}${eol}`);
+  const lines = [`[[${writtenKey(path)}]]`, `service = ${JSON.stringify(service)}`];
+  return insertion(at, `${lines.map((line) => `${indent}${line}${eol}`).join("")}${isApart ? eol : ""}`);
 }
 
 /**

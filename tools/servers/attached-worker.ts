@@ -3,16 +3,7 @@
  * attached to it without a change of its project file. It is built first: from source `wrangler
  * dev` swallows exceptions. A relay is its tail consumer, as the local runtime names no Worker.
  */
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  symlinkSync,
-  watch,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
 import { DEFAULT_PORT, REGISTRY, ROOT, shown, WRANGLER } from "../paths.ts";
@@ -22,6 +13,7 @@ import { CONSUMERS, isObject, type Json, own, type Place, ProjectFault, placeNam
 import { isService, readSections, type Section } from "../project-files/sections.ts";
 import { pause } from "../until.ts";
 import { startDevServer, wranglerEnv } from "./dev-server.ts";
+import { watchEdits } from "./edits.ts";
 import { type Foreground, portWords, runInForeground } from "./foreground.ts";
 import { SupervisedProcess } from "./supervised.ts";
 
@@ -234,16 +226,11 @@ async function buildAfterEdits(attached: Attached, { state, signal, say }: Foreg
   // What a build of the project's own writes is no edit.
   const writes = isObject(own(value, "build"));
   let [isBuilding, isEdited] = [false, Promise.withResolvers<void>()];
-  const watched = (folder: string, recursive: boolean): void => {
-    const watcher = watch(folder, { recursive, persistent: false, signal }, (_, name) => {
-      if (name !== null && isSource(name) && !(isBuilding && writes)) isEdited.resolve();
-    });
-    watcher.on("error", (error) => say(`edits in ${shown(folder)} are not seen: ${error.message}`));
-  };
-  const folder = dirname(config);
-  watched(folder, false);
-  for (const entry of readdirSync(folder, { withFileTypes: true }))
-    if (entry.isDirectory() && isSource(entry.name)) watched(join(folder, entry.name), true);
+  watchEdits(dirname(config), {
+    signal,
+    onEdit: () => !(isBuilding && writes) && isEdited.resolve(),
+    onFault: (folder, why) => say(`edits in ${shown(folder)} are not seen: ${why}`),
+  });
   for (;;) {
     await isEdited.promise;
     await pause(EDITS_MS);
@@ -258,11 +245,6 @@ async function buildAfterEdits(attached: Attached, { state, signal, say }: Foreg
     await pause(EDITS_MS);
     isBuilding = false;
   }
-}
-
-/** Whether an edit there is one of the source. */
-function isSource(path: string): boolean {
-  return !/(^|[\\/])(node_modules|\.[^\\/]*)([\\/]|$)/.test(path);
 }
 
 /** Whether a Worker runs: an entry in the registry may be one that was left by a crash. */

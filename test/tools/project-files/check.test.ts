@@ -185,6 +185,7 @@ describe("notes", () => {
     expect(two({ account_id: "1" }, { account_id: "2" })).toEqual([]);
     expect(two({ account_id: "1" }, { account_id: "1" })).toHaveLength(1);
     expect(two({ account_id: "1" }, {})).toHaveLength(1);
+    expect(two({ name: "logship" }, { name: "logship" })).toEqual([]);
   });
 });
 

@@ -104,6 +104,14 @@ const SHAPES: readonly Shape[] = [
     attached:
       'name = "shop"\ntail_consumers = [{ service = "logship" }]\npreviews.vars.STAGE = "preview"\npreviews.tail_consumers = [{ service = "logship" }]\n',
   },
+  {
+    shape: "without a header of their own",
+    file: "wrangler.toml",
+    text: 'name = "shop"\ntail_consumers = [{ service = "logship" }]\n[previews.vars]\nSTAGE = "preview"\n',
+    found: "SILENT: the Worker is attached, but its previews do not inherit tail_consumers\n",
+    attached:
+      'name = "shop"\ntail_consumers = [{ service = "logship" }]\n[[previews.tail_consumers]]\nservice = "logship"\n[previews.vars]\nSTAGE = "preview"\n',
+  },
 ];
 
 describe.each(SHAPES)("previews $shape: $file", ({ file, text, found, attached, env }) => {

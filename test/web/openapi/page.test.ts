@@ -110,7 +110,7 @@ describe("the page", () => {
     expect(ids).toEqual(expect.arrayContaining(inner));
     // The dashboard, by its mark and in words; and the document.
     expect(links.filter((href) => !href.startsWith("#"))).toEqual(["/", "/", "/openapi.json"]);
-    const labels = PAGE.flatMap(({ attributes }) => attributes["aria-labelledby"] ?? []);
+    const labels = PAGE.flatMap(({ attributes }) => attributes["aria-labelledby"]?.split(" ") ?? []);
     expect(ids).toEqual(expect.arrayContaining(labels));
   });
 

@@ -2,20 +2,35 @@
  * `npm run scale`: the shipper's own code on a simulated platform, at many rates, and how far each
  * part of it is from the platform's limits, for docs/scale.md. Not part of the tests: nothing here
  * passes or fails.
- *
- *     npm run scale                          all cells and outages
- *     npm run scale -- --cell=100x10xmany    events/s, jobs, isolates (few, many, or a number)
- *                                            and, after another x, shards of the log
- *     npm run scale -- --outage=logx1000x24  a part that is down, events/s, hours
- *     npm run scale -- --seconds=120         simulated time of a load, in whole upload intervals, …
- *     npm run scale -- --cpu=60              … and CPU time in s after which it ends earlier
  */
-import { parseArgs } from "node:util";
 import "../../../test/schedule/hooks.ts";
+import { argumentsOf } from "../../command.ts";
 import type { Effort, Measured } from "../measure.ts";
 import type { Load } from "../simulation.ts";
 import type { Cell } from "./figures.ts";
 import type { Outage, PartName } from "./outage.ts";
+
+const USAGE = `usage: npm run scale [-- options]
+
+The code of src on a simulated Cloudflare, at many rates, and how far each part is from the limits:
+all cells and outages, or one.
+
+  --cell <cell>      100x10xmany: events/s, jobs, isolates (few, many, or a number) and, after
+                     another x, shards of the log
+  --outage <outage>  logx1000x24: a part that is down, events/s, hours
+  --seconds <n>      simulated time of a load, in whole upload intervals (1200)
+  --cpu <n>          CPU time in s after which it ends earlier (30)`;
+
+const { values } = argumentsOf(
+  USAGE,
+  {
+    cell: { type: "string" },
+    outage: { type: "string" },
+    seconds: { type: "string", default: "1200" },
+    cpu: { type: "string", default: "30" },
+  },
+  false,
+);
 
 // These import src, which the hooks make loadable.
 const { measure } = await import("../measure.ts");
@@ -37,14 +52,6 @@ const WARM_UP = { load: { eventsPerSecond: 200, isolates: 2, shards: 1, packer: 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      cell: { type: "string" },
-      outage: { type: "string" },
-      seconds: { type: "string", default: "1200" },
-      cpu: { type: "string", default: "30" },
-    },
-  });
   const effort: Effort = { seconds: Number(values.seconds), cpuSeconds: Number(values.cpu) };
   const cells = values.cell !== undefined ? [values.cell] : values.outage === undefined ? LOADS.map(withJobs) : [];
   const outages = values.outage !== undefined ? [values.outage] : values.cell === undefined ? allOutages() : [];

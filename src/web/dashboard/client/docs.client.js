@@ -34,13 +34,12 @@ function open(/** @type {Element | null} */ section, /** @type {boolean} */ isOp
 /** Shows the entry that the address names, whatever is searched for. */
 function follow() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const section = target?.closest("main section > section");
-  if (target === null || !section) return;
-  if (section.hasAttribute("hidden") && field instanceof HTMLInputElement) {
+  if (!target?.closest("main section")) return;
+  if (target.closest("[hidden]") !== null && field instanceof HTMLInputElement) {
     field.value = "";
     seek();
   }
-  open(section, true);
+  open(target.closest("main section > section"), true);
   target.scrollIntoView();
 }
 

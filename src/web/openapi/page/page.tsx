@@ -65,8 +65,8 @@ const Page: FC<{ document: OpenApi }> = ({ document }) => {
             </p>
           </section>
           {tags.map(({ name, description }) => (
-            <section aria-labelledby={`tag-${name}`}>
-              <h2 id={`tag-${name}`}>{name}</h2>
+            <section aria-labelledby={tagId(name)}>
+              <h2 id={tagId(name)}>{name}</h2>
               <p>
                 <Words text={description} />
               </p>
@@ -84,6 +84,11 @@ const Page: FC<{ document: OpenApi }> = ({ document }) => {
   );
 };
 
+/** Of its heading: no blank may be in it. */
+function tagId(name: string): string {
+  return `tag-${name.replaceAll(" ", "-")}`;
+}
+
 const Contents: FC<{ document: OpenApi; entries: readonly Entry[] }> = ({ document, entries }) => (
   <nav aria-label="Contents">
     <p hidden>
@@ -100,7 +105,7 @@ const Contents: FC<{ document: OpenApi; entries: readonly Entry[] }> = ({ docume
       </li>
       {document.tags.map(({ name }) => (
         <li>
-          <a href={`#tag-${name}`}>{name}</a>
+          <a href={`#${tagId(name)}`}>{name}</a>
           <ul>
             {entries
               .filter(({ operation }) => operation.tags.includes(name))
