@@ -48,7 +48,11 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
     const read = async (): Promise<Upload> => {
       const length = lengthOf(c.req.raw.headers);
       if (length <= UPLOAD_SMALL_MAX_BYTES) return requireUpload(c);
-      if (streams && length > UPLOAD_MAX_BYTES) return requireUpload(c, length);
+      if (streams && length > UPLOAD_MAX_BYTES) {
+        const upload = await requireUpload(c, length);
+        end = () => upload.rest?.leave();
+        return upload;
+      }
       const free = slots.take(platform.now());
       if (free === null)
         throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
@@ -94,7 +98,8 @@ async function requireUpload(c: AppContext, streamedBytes?: number): Promise<Upl
     const entries = messages.map((message) => ({ code: BODY_CODE[status], message }));
     throw new ApiError(status, entries);
   }
-  const { mainModule, ships, modules } = read.upload;
-  noteBody(c.req.raw, { main_module: mainModule, logship: ships, modules: modules.length });
+  const { mainModule, ships, modules, rest } = read.upload;
+  const size = rest === undefined ? { modules: modules.length } : { bytes: streamedBytes };
+  noteBody(c.req.raw, { main_module: mainModule, logship: ships, ...size });
   return read.upload;
 }
