@@ -196,7 +196,7 @@ export const uploadVersion: Handler = inSlot(async (c, config, platform, read) =
   return passedOn(said, "POST");
 }, true);
 
-/** @throws ApiError 400 for a form that broke off because it is malformed, and what `ask` throws. */
+/** @throws ApiError 400 for a form that broke off as it is malformed, and what `ask` throws. */
 async function sentOn({ rest }: Pick<Upload, "rest">, ask: () => Promise<Said>): Promise<Said> {
   const [said] = await Promise.allSettled([ask()]);
   const fault = rest?.fault() ?? null;
