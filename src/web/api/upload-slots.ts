@@ -1,6 +1,12 @@
 import { ApiError, CODE, oneError, unavailable } from "../../base/errors.ts";
-import { UPLOAD_MAX_BYTES, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../../base/limits.ts";
-import { isolateMemory } from "../../base/memory.ts";
+import {
+  UPLOAD_MAX_BYTES,
+  UPLOAD_METADATA_MAX_BYTES,
+  UPLOAD_SLOT_MS,
+  UPLOAD_SMALL_MAX_BYTES,
+  UPLOADS_AT_ONCE,
+} from "../../base/limits.ts";
+import { isolateMemory, type Share } from "../../base/memory.ts";
 import { bodyRoom } from "../../ship/intake/body.ts";
 import type { Upload } from "../../state/functions/module.ts";
 import { readUpload } from "../../state/functions/upload.ts";
@@ -49,8 +55,14 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
       const length = lengthOf(c.req.raw.headers);
       if (length <= UPLOAD_SMALL_MAX_BYTES) return requireUpload(c);
       if (streams && length > UPLOAD_MAX_BYTES) {
+        const share = await room(2 * UPLOAD_METADATA_MAX_BYTES);
+        end = share.release;
         const upload = await requireUpload(c, length);
-        end = () => upload.rest?.leave();
+        share.set(UPLOAD_METADATA_MAX_BYTES);
+        end = () => {
+          share.release();
+          upload.rest?.leave();
+        };
         return upload;
       }
       const free = slots.take(platform.now());
@@ -60,8 +72,7 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
         });
       end = free;
       const bytes = bodyRoom(c.req.raw, UPLOAD_MAX_BYTES);
-      const share = await isolateMemory.take(bytes);
-      if (share === null) throw unavailable("too many requests are being processed; repeat the request");
+      const share = await room(bytes);
       end = () => {
         share.release();
         free();
@@ -77,6 +88,13 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
       end();
     }
   };
+}
+
+/** @throws ApiError 503 if there is no memory. */
+async function room(bytes: number): Promise<Share> {
+  const share = await isolateMemory.take(bytes);
+  if (share === null) throw unavailable("too many requests are being processed; repeat the request");
+  return share;
 }
 
 /** NaN: unknown before it is read, as of a compressed body. */

@@ -8,6 +8,7 @@ import { createWorker } from "../../../src/worker.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { onFakeClock } from "../../support/runtime/stalled.ts";
 import { lookAnew } from "../alerts/fresh.ts";
 import { kindsOf, freshStatus as status } from "./support.ts";
 
@@ -41,6 +42,11 @@ describe("asking the queue", () => {
     };
     const refusing = { metrics: () => Promise.reject(new Error("internal error")) };
     for (const queue of [{}, throwing, refusing]) expect(await queueWaits(queue, now)).toBeNull();
+  });
+
+  it("waits three seconds for one that hangs", async () => {
+    const hanging = { metrics: () => new Promise<never>(() => {}) };
+    expect(await onFakeClock(() => queueWaits(hanging, now))).toEqual({ value: null, seconds: 3 });
   });
 });
 

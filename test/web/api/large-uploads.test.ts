@@ -1,6 +1,6 @@
 /** Uploads of more than 10 MiB go on to the platform as they come, and none of them is held. */
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import {
   LOCAL_UPLOAD_MAX_BYTES,
@@ -8,6 +8,7 @@ import {
   UPLOAD_METADATA_MAX_BYTES,
   UPLOAD_STREAMED_MAX_BYTES,
 } from "../../../src/base/limits.ts";
+import { isolateMemory } from "../../../src/base/memory.ts";
 import type { Platform } from "../../../src/base/platform.ts";
 import { BOUNDARY, FORM_TYPE, field, form, module } from "../../state/functions/forms.ts";
 import { onFakeClock } from "../../support/runtime/stalled.ts";
@@ -171,6 +172,21 @@ describe("what is not held of an upload", () => {
     const answer = await askAs(world, "PUT", "/functions/scripts/logship", large.body, { headers: large.headers });
     expect([answer.status, seen.url]).toEqual([400, ""]);
     expect(large.made()).toBeGreaterThan(16 * 1024 * 1024);
+  });
+
+  it("waits for memory for its metadata, and gives it back", async () => {
+    const before = isolateMemory.held;
+    const take = vi.spyOn(isolateMemory, "take").mockResolvedValueOnce(null);
+    const put = async (bytes = 11 * 1024 * 1024) => {
+      const large = largeForm(bytes);
+      const { world } = slowPlatform(large.made);
+      const answer = await askAs(world, "PUT", "/functions/scripts/shop", large.body, { headers: large.headers });
+      return [answer.status, isolateMemory.held - before];
+    };
+    expect(await put()).toEqual([503, 0]);
+    expect(await put()).toEqual([200, 0]);
+    expect(await put(UPLOAD_STREAMED_MAX_BYTES + 1)).toEqual([413, 0]);
+    expect(take.mock.calls).toEqual([1, 2, 3].map(() => [2 * UPLOAD_METADATA_MAX_BYTES]));
   });
 
   it("is counted in bytes by the audit, not in modules", async () => {
