@@ -159,6 +159,49 @@ it("takes a list without pages once, though it is as long as a page", async () =
   expect(rows).toHaveLength(50);
 });
 
+it("ends where a list answers with its last page whatever comes after it, or with one cursor again and again", async () => {
+  const workers = account({ logship: {}, shop: OURS }, {}, { tenants: { acme: OURS, globex: OURS } });
+  const previews = Array.from({ length: 100 }, (_, i) => ({
+    ...{ id: `${i}`, name: `p${i}`, tail_consumers: [{ name: "logship" }] },
+  }));
+  const api = await serve((path, query) => {
+    if (path === "workers/shop/previews") {
+      const page = Math.min(2, Number(query.get("page")));
+      return { result: previews.slice(50 * (page - 1), 50 * page), result_info: null as never };
+    }
+    const answer = workers(path, query);
+    if (path === "dispatch/namespaces/tenants/scripts")
+      return { ...answer, result_info: { cursor: "second" } } as never;
+    return answer;
+  });
+  const { lines, isGood } = await surveyed(api);
+  expect(lines.at(-1)).toBe("2 Workers, 100 previews, 2 user Workers: 103 attached, 0 silent.");
+  expect(isGood).toBe(true);
+});
+
+it("takes null for no cursor and no total, and says in a sentence what is no list", async () => {
+  const all = account({ logship: {}, shop: OURS });
+  const api = await serve((path, query) => {
+    const answer = all(path, query);
+    return path === "scripts" ? ({ ...answer, result_info: { cursor: null, total_count: null } } as never) : answer;
+  });
+  expect((await surveyed(api)).isGood).toBe(true);
+  for (const result of [{}, null, "x", [{ name: "no id" }]]) {
+    api.answer = (path, query) => (path === "scripts" ? { result } : all(path, query));
+    await expect(surveyed(api)).rejects.toThrow(/^Cloudflare refused GET .*\/scripts: its answer has another form/);
+  }
+});
+
+it("shows no token, whatever Cloudflare repeats of it, and however it was pasted", async () => {
+  const api = await serve(() => ({ status: 400, code: 7, message: `Unknown token ${TOKEN}` }));
+  await expect(surveyed(api)).rejects.toThrow("Unknown token ****");
+  for (const token of ["half-a-token\nand-the-rest", "“half-a-token”"]) {
+    const platform = new Platform({ base: api.base, token, fetch });
+    const failed = await survey({ platform, account: ACCOUNT, service: "logship", except: [] }).catch(String);
+    expect(failed).toMatch(/^SetupRefused: Cloudflare does not recognise the token/);
+  }
+});
+
 it("waits as long as Cloudflare asks for, and not for ever", async () => {
   const api = await serve(account({ logship: {}, shop: OURS }));
   const pauses: number[] = [];

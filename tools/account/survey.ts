@@ -7,7 +7,7 @@ import type { Spot } from "../project-files/model.ts";
 import type { Consumer, Section } from "../project-files/sections.ts";
 import { plain } from "../project-files/text.ts";
 import { verdictsOf } from "../project-files/verdicts.ts";
-import type { Platform } from "../setup/platform.ts";
+import { oddAnswer, type Platform } from "../setup/platform.ts";
 import { type Refusal, SetupRefused } from "../setup/refusals.ts";
 
 /** Calls at once. The API takes 1,200 in five minutes, and says when it wants a pause. */
@@ -61,7 +61,8 @@ const UserWorker = z.object({ script: z.object({ id: z.string() }) });
 /** @throws SetupRefused if the Workers cannot be listed. */
 export async function survey({ platform, account, service, except }: SurveyOptions): Promise<Survey> {
   const workers = `/accounts/${account}/workers`;
-  const names = z.array(z.object({ id: z.string() })).parse(await platform.list(`${workers}/scripts`));
+  const { data: names } = z.array(z.object({ id: z.string() })).safeParse(await platform.list(`${workers}/scripts`));
+  if (names === undefined) throw oddAnswer(`GET ${workers}/scripts`);
   const known = new Set(names.map(({ id }) => id));
   const faults = new Set<string>();
   const notes: string[] = [];

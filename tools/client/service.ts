@@ -46,6 +46,7 @@ export function findService({ API, TOKEN }: NodeJS.ProcessEnv, deployed: boolean
   const url = readUrl(path);
   const token = TOKEN || readSecrets(path).ADMIN_TOKEN;
   if (url !== null && token) return { api: apiOf(url, accountOfConfig()), token, name: url };
+  if (url !== null) throw new Refusal(`${SECRETS_FILE} has no ADMIN_TOKEN: set TOKEN`);
   if (existsSync(path))
     throw new Refusal(`${SECRETS_FILE} does not say where the deployment is: npm run setup writes it there`);
   throw new Refusal(

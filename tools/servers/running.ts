@@ -28,7 +28,8 @@ export function running(): Running | null {
 
 /** Whether the process is an `npm start`: the id of a killed one may be another's by now. */
 function isStart(pid: number): boolean {
-  if (!isAlive(pid)) return false;
+  // After a restart of a container this process may have it itself.
+  if (pid === process.pid || !isAlive(pid)) return false;
   const { status, stdout } = spawnSync("ps", ["-o", "args=", "-p", `${pid}`], { encoding: "utf8" });
   // Without `ps`, or with one that knows no such options, it is taken for one.
   return status !== 0 || /tools\/start\.ts/.test(stdout);

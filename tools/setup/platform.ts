@@ -1,5 +1,4 @@
 /** The platform's REST API. https://developers.cloudflare.com/api/ */
-import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { plain } from "../project-files/text.ts";
 import { refusalOf, SetupRefused } from "./refusals.ts";
@@ -20,8 +19,9 @@ const WAIT_MAX_S = 330;
 const Envelope = z.object({
   success: z.boolean(),
   errors: z.array(z.object({ code: z.number(), message: z.string() })).default([]),
-  result: z.unknown(),
-  result_info: z.object({ total_count: z.number().optional(), cursor: z.string().optional() }).nullish(),
+  // Some refusals have none.
+  result: z.unknown().optional(),
+  result_info: z.object({ total_count: z.number().nullish(), cursor: z.string().nullish() }).nullish(),
 });
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -75,20 +75,26 @@ export class Platform {
 
   /**
    * All pages of a list: by a cursor or by their number, up to the total, or else up to a page that
-   * is not full. A list without pages answers every page with the same.
+   * is not full. A list without pages answers every page with the same, and one may answer with its
+   * last page whatever comes after it.
    */
   async list(path: string): Promise<unknown[]> {
     const all: unknown[] = [];
+    const begins = new Set<string>();
     let cursor = "";
     for (let page = 1; ; page++) {
       const place = cursor === "" ? `page=${page}` : `cursor=${encodeURIComponent(cursor)}`;
       const query = `${path.includes("?") ? "&" : "?"}${place}&per_page=${PER_PAGE}`;
       const { result, result_info } = await this.#envelope("GET", path + query);
-      const items = z.array(z.unknown()).parse(result);
-      if (items.length === 0 || isDeepStrictEqual(items[0], all[0])) return all;
+      if (!Array.isArray(result)) throw oddAnswer(`GET ${path}`);
+      const items: unknown[] = result;
+      const begin = JSON.stringify(items[0]);
+      if (items.length === 0 || begins.has(begin)) return all;
+      begins.add(begin);
       all.push(...items);
-      const { total_count: total, cursor: next = "" } = result_info ?? {};
-      if (next === "" && (total === undefined ? items.length !== PER_PAGE : all.length >= total)) return all;
+      const next = result_info?.cursor ?? "";
+      const total = result_info?.total_count ?? null;
+      if (next === "" && (total === null ? items.length !== PER_PAGE : all.length >= total)) return all;
       cursor = next;
     }
   }
@@ -106,7 +112,7 @@ export class Platform {
       }
       const [first] = envelope.success ? envelope.data.errors : [];
       const { code, message } = first ?? { code: 0, message: "no reason given" };
-      const answer = { call, status, code, message: plain(message) };
+      const answer = { call, status, code, message: plain(message.replaceAll(this.#options.token.trim(), "****")) };
       throw new SetupRefused(refusalOf(answer, this.account));
     }
   }
@@ -114,6 +120,8 @@ export class Platform {
   /** @returns with `retryAfterS`: infinite where the answer asks for no pause. */
   async #answer(call: string, method: Method, path: string, body: unknown) {
     const { base, token, fetch } = this.#options;
+    // As no header can have such a token, the error of `fetch` would show it.
+    if (!/^[\x21-\x7e]+$/.test(token.trim())) throw new SetupRefused({ kind: "token_invalid" });
     try {
       const response = await fetch(base + path, {
         method,
@@ -133,6 +141,13 @@ export class Platform {
       throw new SetupRefused({ kind: "unreachable", call, why: reasonOf(error) });
     }
   }
+}
+
+const FORM = "its answer has another form than is known";
+
+/** What Cloudflare answers is not what its API describes. */
+export function oddAnswer(call: string): SetupRefused {
+  return new SetupRefused({ kind: "answered", answer: { call, status: 200, code: 0, message: FORM } });
 }
 
 function isMissing(error: unknown): boolean {

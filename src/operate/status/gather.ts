@@ -17,6 +17,7 @@ import { NO_ANSWER } from "./facts.ts";
 import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
+import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
 
@@ -75,7 +76,7 @@ export async function gather(
     const before = memory.samples.state();
     // What the queue said counts for two runs of the cron.
     if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= 10 * 60_000)
-      answers.account = { ...answers.account, ...before.queue };
+      answers.account = withQueue(answers.account, before.queue);
     const known = answers.known === NO_ANSWER ? (before.known ?? []) : answers.known;
     const statuses = await askLogs(env, known, ask);
     // No await between reading the memory and writing it: another check may be running.
@@ -98,6 +99,13 @@ export async function gather(
   } finally {
     patience.end();
   }
+}
+
+/** A later batch tells what waits, but not since when. */
+function withQueue(account: AccountStatus, queue: QueueWaits | undefined): AccountStatus {
+  const { queueBacklog, queueBytes, queueSeenMs } = account;
+  const isLater = queueBacklog !== null && (queueSeenMs ?? 0) > (queue?.askedMs ?? 0);
+  return { ...account, ...queue, ...(isLater && { queueBacklog, queueBytes }) };
 }
 
 /** @param shape of the answer; null: `question` has checked it. */

@@ -15,8 +15,8 @@ export async function queueWaits(
   if (queue.metrics === undefined) return null;
   try {
     const { backlogCount, backlogBytes, oldestMessageTimestamp } = await answered("the queue", 3_000, queue.metrics());
-    // The runtime says 1970 where nothing waits.
-    const queueOldestMs = oldestMessageTimestamp?.getTime() || null;
+    // Where nothing waits, it is no matter what came last; the runtime says 1970.
+    const queueOldestMs = (backlogCount > 0 && oldestMessageTimestamp?.getTime()) || null;
     return { queueBacklog: backlogCount, queueBytes: backlogBytes, queueOldestMs, askedMs: platform.now() };
   } catch (error) {
     log.warn("the queue does not say what waits", { error: errorText(error) });

@@ -18,6 +18,10 @@ export interface FormRest {
   boundary: string;
   bytes: number;
   pieces: Pieces;
+  /** What is wrong with it, of what has been sent on; null: nothing yet. */
+  fault(): string | null;
+  /** Leaves what was not sent on to another reader. */
+  leave(): void;
 }
 
 /** One file part: a module, named by its filename. */

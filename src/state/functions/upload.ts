@@ -17,7 +17,7 @@ import { behind, type Pieces, piecesOf } from "../../base/streams.ts";
 import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import { isDeeperThan } from "../../formats/record/record.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../../ship/intake/body.ts";
-import type { Module, Upload } from "./module.ts";
+import type { FormRest, Module, Upload } from "./module.ts";
 
 /** What is wrong with an upload: one status, and all faults found. */
 export interface UploadFault {
@@ -60,8 +60,10 @@ export async function readUpload(request: Request, streamedBytes?: number): Prom
   if (!boundary.ok) return refused(boundary.message, boundary.status);
   if (streamedBytes !== undefined && request.body !== null) {
     const pieces = piecesOf(request.body, (read, late) => within(UPLOAD_PACE.silenceMs, read(), late), true);
-    const read = await readFirst(pieces, streamedBytes, boundary.value);
-    if (!read.ok) await pieces.return();
+    const late = refused("the metadata did not arrive in time; repeat the request", 408);
+    const read = await within(UPLOAD_PACE.silenceMs, readFirst(pieces, streamedBytes, boundary.value), late);
+    // Of one that is silent, the read that is under way ends by itself.
+    if (!read.ok) void pieces.return().catch(() => {});
     return read;
   }
   const body: Body = await readBody(request, UPLOAD_MAX_BYTES, UPLOAD_PACE);
@@ -76,7 +78,7 @@ export async function readUpload(request: Request, streamedBytes?: number): Prom
   return uploadOf([...form]);
 }
 
-/** The platform checks the other parts. */
+/** The platform checks the other parts, of which none may be another `metadata`. */
 async function readFirst(pieces: Pieces, bytes: number, boundary: string): Promise<UploadRead> {
   if (bytes > UPLOAD_STREAMED_MAX_BYTES)
     return refused(`the body is larger than ${UPLOAD_STREAMED_MAX_BYTES} bytes`, 413);
@@ -89,13 +91,58 @@ async function readFirst(pieces: Pieces, bytes: number, boundary: string): Promi
     end = Buffer.from(head.buffer).indexOf(`\r\n--${boundary}`);
   }
   const first = concat([head.slice(0, Math.max(end, 0)), encodeUtf8(`\r\n--${boundary}--\r\n`)]);
-  const sent = (await parse(first, boundary))?.get("metadata");
-  if (sent == null) return refused(`a form of more than ${UPLOAD_MAX_BYTES} bytes must begin with the part "metadata"`);
-  const read = await readMetadata(sent);
+  const [part, ...others] = (await parse(first, boundary)) ?? [];
+  // Lines that end otherwise would hide other parts in the first one.
+  if (part?.[0] !== "metadata" || others.length > 0)
+    return refused(`a form of more than ${UPLOAD_MAX_BYTES} bytes must begin with the part "metadata"`);
+  const read = await readMetadata(part[1]);
   if (!read.ok) return { ok: false, fault: { status: 400, messages: read.messages } };
-  const rest = { boundary, bytes: bytes - end, pieces: behind(head.slice(end), pieces) };
+  let fault: string | null = null;
+  const checked = withoutMetadata(behind(head.slice(end), pieces), boundary, (words) => {
+    fault = words;
+  });
+  const leave = (): void => void pieces.return().catch(() => {});
+  const rest: FormRest = { boundary, bytes: bytes - end, pieces: checked, fault: () => fault, leave };
   return { ok: true, upload: { ...uploadFrom(read), modules: [], rest } };
 }
+
+/** Most bytes of a part's header, its boundary included: a name has at most 1,024 characters. */
+const PART_HEAD_MAX_BYTES = 8_192;
+
+/** A header that names a part, or its file, `metadata`: quoted or not, encoded or not. */
+const NAMES_METADATA = /name\*?\s*=\s*(?:[\w-]*'[\w-]*')?"?metadata"?\s*(?:;|\r|\n|$)/i;
+
+/**
+ * The pieces, up to another part `metadata`, of which the platform might choose either. Each byte
+ * is looked at once or twice.
+ * @param refuse is told why the pieces break off.
+ */
+async function* withoutMetadata(pieces: Pieces, boundary: string, refuse: (why: string) => void): Pieces {
+  const mark = `\n--${boundary}`;
+  const blank = /\n\r?\n/g;
+  let tail = "";
+  for await (const piece of pieces) {
+    const seen = tail + Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString("latin1");
+    // A mark, or the header behind it, may go on in the next piece.
+    let kept = Math.max(0, seen.length - mark.length);
+    for (let at = seen.indexOf(mark); at !== -1; ) {
+      blank.lastIndex = at + 1;
+      const end = blank.exec(seen)?.index;
+      const isLong = (end ?? seen.length) - at > PART_HEAD_MAX_BYTES;
+      if (isLong || (end !== undefined && NAMES_METADATA.test(seen.slice(at, end)))) {
+        const why = isLong ? `a part's header has more than ${PART_HEAD_MAX_BYTES} bytes` : TWO_METADATA;
+        refuse(why);
+        throw new Error(why);
+      }
+      if (end === undefined) kept = at;
+      at = end === undefined ? -1 : seen.indexOf(mark, end + 1);
+    }
+    tail = seen.slice(kept);
+    yield piece;
+  }
+}
+
+const TWO_METADATA = 'two parts are named "metadata"';
 
 /** Stands for the boundary in messages: text from the caller is not repeated. */
 const MARK = "<boundary>";
@@ -161,7 +208,7 @@ async function uploadOf(parts: readonly Part[]): Promise<UploadRead> {
     if (name !== "metadata" && typeof value === "string")
       faults.push(`the part ${quoted(name)} is neither metadata nor a file: a module needs a filename`);
   }
-  if (metadataParts.length > 1) faults.push('two parts are named "metadata"');
+  if (metadataParts.length > 1) faults.push(TWO_METADATA);
   const sent = metadataParts[0]?.[1];
   const read = sent === undefined ? MISSING : await readMetadata(sent);
   if (!read.ok) faults.push(...read.messages);

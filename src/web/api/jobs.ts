@@ -178,6 +178,10 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   if (draft.since !== undefined) await requireKept(c, draft.since, platform, key);
   const change: JobChange = await control.create(draft);
   if (change.kind === "refused") throw refused(change.why);
+  if (change.kind === "changed" && !isWhole(change.job, draft)) {
+    // The same request, sent again, would make a second job beside it.
+    await control.remove(change.job.config.id, true);
+  }
   return success(c, await viewOf(c, requireInForce(change, draft), config), {
     status: 201,
     messages: [...messages, ...(await remarks(destination, platform))],
@@ -332,14 +336,25 @@ export async function requireJob(c: AppContext): Promise<StoredJob> {
  */
 function requireInForce(change: JobChange, draft?: JobDraft): StoredJob {
   if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
-  if (draft !== undefined) {
-    const { body, config } = change.job;
-    const { meaning, destination, path, since } = draft;
-    requireStored(`job ${config.id}`, draft.body, body);
-    requireStored(`job ${config.id}`, { ...meaning, destination, path, ...(since !== undefined && { since }) }, config);
-  }
+  if (draft !== undefined) requireWhole(change.job, draft);
   if (change.missing.length > 0) throw unavailable(`job ${change.job.config.id} is ${notInForce(change.missing)}`, 60);
   return change.job;
+}
+
+/** @throws ApiError as {@link requireStored}. */
+function requireWhole({ body, config }: StoredJob, draft: JobDraft): void {
+  const { meaning, destination, path, since } = draft;
+  requireStored(`job ${config.id}`, draft.body, body);
+  requireStored(`job ${config.id}`, { ...meaning, destination, path, ...(since !== undefined && { since }) }, config);
+}
+
+function isWhole(job: StoredJob, draft: JobDraft): boolean {
+  try {
+    requireWhole(job, draft);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function withoutReadOnly(sent: z.infer<typeof UpdateJob>): Partial<JobBody> {

@@ -19,8 +19,8 @@ import { API_PATH, type AppContext } from "./route.ts";
 
 /** How long the platform may take for a body and its answer, in ms… */
 const PASSED_MS = UPLOAD_PACE.ms;
-/** …and all of it, with the question before the upload of a version. */
-export const PASS_MS = UPLOAD_PACE.ms + UPSTREAM_MS + 10_000;
+/** …and all of it, with the question before the upload of a version, memory, and its metadata. */
+export const PASS_MS = UPLOAD_PACE.ms + UPSTREAM_MS + UPLOAD_PACE.silenceMs + 20_000;
 
 type Method = PlatformRequest["method"];
 

@@ -173,7 +173,7 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform, r
   if (ships && name === upstream.selfName) throw selfShipping();
   const boundary = `logship-${crypto.randomUUID()}`;
   const body = uploadForm(platformMetadata(metadata, ships, upstream.selfName), parts, boundary);
-  const said = await ask("PUT", [name], { body, ms: askMs(parts) });
+  const said = await sentOn(parts, () => ask("PUT", [name], { body, ms: askMs(parts) }));
   if (isDone(said)) {
     const [logging, attachment] = ships ? (["on", "made"] as const) : (["off", "given up"] as const);
     await follow(c, "taken the upload", () => setOurs(c, name, { logging }, attachment));
@@ -192,8 +192,18 @@ export const uploadVersion: Handler = inSlot(async (c, config, platform, read) =
   if (refusal !== null) return refusal;
   const { metadata, ...parts } = await read();
   const body = uploadForm(withoutLogship(metadata), parts, `logship-${crypto.randomUUID()}`);
-  return passedOn(await ask("POST", [name, "versions"], { body, ms: askMs(parts) }), "POST");
+  const said = await sentOn(parts, () => ask("POST", [name, "versions"], { body, ms: askMs(parts) }));
+  return passedOn(said, "POST");
 }, true);
+
+/** @throws ApiError 400 for a form that broke off as it is malformed, and what `ask` throws. */
+async function sentOn({ rest }: Pick<Upload, "rest">, ask: () => Promise<Said>): Promise<Said> {
+  const [said] = await Promise.allSettled([ask()]);
+  const fault = rest?.fault() ?? null;
+  if (fault !== null) throw oneError(400, CODE.invalid, fault);
+  if (said.status === "rejected") throw said.reason;
+  return said.value;
+}
 
 /** What is not held comes while it is sent. */
 function askMs({ rest }: Pick<Upload, "rest">): number {

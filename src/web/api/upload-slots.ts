@@ -1,6 +1,12 @@
 import { ApiError, CODE, oneError, unavailable } from "../../base/errors.ts";
-import { UPLOAD_MAX_BYTES, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../../base/limits.ts";
-import { isolateMemory } from "../../base/memory.ts";
+import {
+  UPLOAD_MAX_BYTES,
+  UPLOAD_METADATA_MAX_BYTES,
+  UPLOAD_SLOT_MS,
+  UPLOAD_SMALL_MAX_BYTES,
+  UPLOADS_AT_ONCE,
+} from "../../base/limits.ts";
+import { isolateMemory, type Share } from "../../base/memory.ts";
 import { bodyRoom } from "../../ship/intake/body.ts";
 import type { Upload } from "../../state/functions/module.ts";
 import { readUpload } from "../../state/functions/upload.ts";
@@ -48,7 +54,17 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
     const read = async (): Promise<Upload> => {
       const length = lengthOf(c.req.raw.headers);
       if (length <= UPLOAD_SMALL_MAX_BYTES) return requireUpload(c);
-      if (streams && length > UPLOAD_MAX_BYTES) return requireUpload(c, length);
+      if (streams && length > UPLOAD_MAX_BYTES) {
+        const share = await room(2 * UPLOAD_METADATA_MAX_BYTES);
+        end = share.release;
+        const upload = await requireUpload(c, length);
+        share.set(UPLOAD_METADATA_MAX_BYTES);
+        end = () => {
+          share.release();
+          upload.rest?.leave();
+        };
+        return upload;
+      }
       const free = slots.take(platform.now());
       if (free === null)
         throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
@@ -56,8 +72,7 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
         });
       end = free;
       const bytes = bodyRoom(c.req.raw, UPLOAD_MAX_BYTES);
-      const share = await isolateMemory.take(bytes);
-      if (share === null) throw unavailable("too many requests are being processed; repeat the request");
+      const share = await room(bytes);
       end = () => {
         share.release();
         free();
@@ -73,6 +88,13 @@ export function inSlot(handle: UploadHandler, streams = false): Handler {
       end();
     }
   };
+}
+
+/** @throws ApiError 503 if there is no memory. */
+async function room(bytes: number): Promise<Share> {
+  const share = await isolateMemory.take(bytes);
+  if (share === null) throw unavailable("too many requests are being processed; repeat the request");
+  return share;
 }
 
 /** NaN: unknown before it is read, as of a compressed body. */
@@ -94,7 +116,8 @@ async function requireUpload(c: AppContext, streamedBytes?: number): Promise<Upl
     const entries = messages.map((message) => ({ code: BODY_CODE[status], message }));
     throw new ApiError(status, entries);
   }
-  const { mainModule, ships, modules } = read.upload;
-  noteBody(c.req.raw, { main_module: mainModule, logship: ships, modules: modules.length });
+  const { mainModule, ships, modules, rest } = read.upload;
+  const size = rest === undefined ? { modules: modules.length } : { bytes: streamedBytes };
+  noteBody(c.req.raw, { main_module: mainModule, logship: ships, ...size });
   return read.upload;
 }

@@ -8,6 +8,7 @@ import { createWorker } from "../../../src/worker.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { onFakeClock } from "../../support/runtime/stalled.ts";
 import { lookAnew } from "../alerts/fresh.ts";
 import { kindsOf, freshStatus as status } from "./support.ts";
 
@@ -28,6 +29,7 @@ describe("asking the queue", () => {
     ["what waits, and since when", saying(3, NOON - 5), { queueBacklog: 3, queueBytes: 300, queueOldestMs: NOON - 5 }],
     ["what waits, without a time", saying(3), { queueBacklog: 3, queueBytes: 300, queueOldestMs: null }],
     ["1970 where nothing waits", saying(0, 0), { queueBacklog: 0, queueBytes: 0, queueOldestMs: null }],
+    ["no time of what came last", saying(0, NOON - 5), { queueBacklog: 0, queueBytes: 0, queueOldestMs: null }],
   ])("learns %s", async (_, queue, told) => {
     expect(await queueWaits(queue, now)).toEqual({ ...told, askedMs: NOON });
   });
@@ -40,6 +42,11 @@ describe("asking the queue", () => {
     };
     const refusing = { metrics: () => Promise.reject(new Error("internal error")) };
     for (const queue of [{}, throwing, refusing]) expect(await queueWaits(queue, now)).toBeNull();
+  });
+
+  it("waits three seconds for one that hangs", async () => {
+    const hanging = { metrics: () => new Promise<never>(() => {}) };
+    expect(await onFakeClock(() => queueWaits(hanging, now))).toEqual({ value: null, seconds: 3 });
   });
 });
 
@@ -73,6 +80,20 @@ describe("a run of the cron", () => {
     expect(await kindsOf(status())).toContain("queue_old");
     await run(saying(0));
     expect(await kindsOf(status())).not.toContain("queue_old");
+  });
+
+  it("says no more that messages wait once a later batch says that they do not", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    await run(saying(2_000, NOON));
+    expect(await kindsOf(status())).not.toContain("queue_backlog");
+    clock.advance(16 * MINUTE_MS);
+    await run(saying(2_000, NOON + 15 * MINUTE_MS));
+    expect(await kindsOf(status())).toContain("queue_backlog");
+    clock.advance(1_000);
+    const metrics = { backlogCount: 3, backlogBytes: 300, oldestMessageTimestamp: new Date(NOON) };
+    await deliver(pack(new Oracle().mint(1, { at: NOON }), NOON), 1, metrics);
+    expect(await kindsOf(status())).not.toContain("queue_backlog");
   });
 
   it("checks all the same where the binding is older, or fails", async () => {

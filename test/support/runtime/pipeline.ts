@@ -84,16 +84,19 @@ export function pack(
 
 /**
  * Delivers messages to the queue handler as one batch, and has jobs read what the log has.
+ * @param metrics what the queue says with the batch.
  * @returns the envelope ids of the acknowledged messages.
  */
 export async function deliver(
   messages: readonly PackedMessage[],
   attempts = 1,
+  metrics?: MessageBatchMetrics,
 ): Promise<{ acked: string[]; retried: string[] }> {
   const batch = createMessageBatch(
     "logship-events",
     messages.map(({ body }, i) => ({ id: `${i}`, timestamp: new Date(), attempts, body: body.slice().buffer })),
   );
+  if (metrics !== undefined) Object.defineProperty(batch, "metadata", { value: { metrics } });
   const ctx = createExecutionContext();
   await worker.queue(batch, env);
   const result = await getQueueResult(batch, ctx);

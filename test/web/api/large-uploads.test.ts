@@ -1,6 +1,6 @@
 /** Uploads of more than 10 MiB go on to the platform as they come, and none of them is held. */
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import {
   LOCAL_UPLOAD_MAX_BYTES,
@@ -8,8 +8,10 @@ import {
   UPLOAD_METADATA_MAX_BYTES,
   UPLOAD_STREAMED_MAX_BYTES,
 } from "../../../src/base/limits.ts";
+import { isolateMemory } from "../../../src/base/memory.ts";
 import type { Platform } from "../../../src/base/platform.ts";
 import { BOUNDARY, FORM_TYPE, field, form, module } from "../../state/functions/forms.ts";
+import { onFakeClock } from "../../support/runtime/stalled.ts";
 import { call } from "./harness.ts";
 import { askAs, loggingOf, SCRIPTS, said, scriptedApi } from "./scripted-platform.ts";
 
@@ -127,6 +129,17 @@ describe("an upload of 60 MiB", () => {
       { first: [module("a.js"), field(METADATA)] },
       [400, `a form of more than ${UPLOAD_MAX_BYTES} bytes must begin with the part "metadata"`],
     ],
+    [
+      "with a module that line ends hide behind its metadata",
+      {
+        first: [
+          field(
+            `${JSON.stringify(METADATA)}\n--${BOUNDARY}\r\nContent-Disposition: form-data; name="a.js"; filename="a.js"\r\n\r\nx`,
+          ),
+        ],
+      },
+      [400, `a form of more than ${UPLOAD_MAX_BYTES} bytes must begin with the part "metadata"`],
+    ],
     ["with malformed metadata", { first: [field("{")] }, [400, expect.stringMatching(/^metadata: not JSON: /)]],
     ["without a main module", { first: [field({})] }, [400, "metadata.main_module: is missing"]],
     [
@@ -141,6 +154,68 @@ describe("an upload of 60 MiB", () => {
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual(refusal);
     // What is read of the rest is dropped, so that the answer arrives.
     expect([seen.url, large.made() < LARGE]).toEqual(["", true]);
+  });
+});
+
+describe("what is not held of an upload", () => {
+  it("is no other metadata, of which the platform might choose either", async () => {
+    const large = largeForm(11 * 1024 * 1024, { first: [field(METADATA), module("a.js"), field({ logship: false })] });
+    const { world } = slowPlatform(large.made);
+    const answer = await askAs(world, "PUT", "/functions/scripts/shop", large.body, { headers: large.headers });
+    expect([answer.status, answer.json?.errors[0]?.message]).toEqual([400, 'two parts are named "metadata"']);
+    expect(await loggingOf()).toBe("unset");
+  });
+
+  it("is dropped where its metadata is refused, so that the answer arrives", async () => {
+    const large = largeForm(LARGE);
+    const { world, seen } = slowPlatform(large.made);
+    const answer = await askAs(world, "PUT", "/functions/scripts/logship", large.body, { headers: large.headers });
+    expect([answer.status, seen.url]).toEqual([400, ""]);
+    expect(large.made()).toBeGreaterThan(16 * 1024 * 1024);
+  });
+
+  it("waits for memory for its metadata, and gives it back", async () => {
+    const before = isolateMemory.held;
+    const take = vi.spyOn(isolateMemory, "take").mockResolvedValueOnce(null);
+    const put = async (bytes = 11 * 1024 * 1024) => {
+      const large = largeForm(bytes);
+      const { world } = slowPlatform(large.made);
+      const answer = await askAs(world, "PUT", "/functions/scripts/shop", large.body, { headers: large.headers });
+      return [answer.status, isolateMemory.held - before];
+    };
+    expect(await put()).toEqual([503, 0]);
+    expect(await put()).toEqual([200, 0]);
+    expect(await put(UPLOAD_STREAMED_MAX_BYTES + 1)).toEqual([413, 0]);
+    expect(take.mock.calls).toEqual([1, 2, 3].map(() => [2 * UPLOAD_METADATA_MAX_BYTES]));
+  });
+
+  it("is counted in bytes by the audit, not in modules", async () => {
+    const large = largeForm(11 * 1024 * 1024);
+    const { world } = slowPlatform(large.made);
+    await askAs(world, "PUT", "/functions/scripts/shop", large.body, { headers: large.headers });
+    const { body } = await call<{ body: object }[]>("GET", "/logship/audit");
+    expect(body.result?.[0]?.body).toEqual({ main_module: "my-worker.js", logship: true, bytes: 11 * 1024 * 1024 });
+  });
+
+  it("is waited for no longer than ten seconds, though its metadata drips", async () => {
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          await new Promise((resolve) => setTimeout(resolve, 3_000));
+          controller.enqueue(encodeUtf8("-"));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const headers = { "content-type": FORM_TYPE, "content-length": `${LARGE}` };
+    const { value, seconds } = await onFakeClock(() =>
+      askAs(scriptedApi(), "PUT", `${SCRIPTS}/shop`, body, { headers }),
+    );
+    expect([value.status, value.json?.errors[0]?.message]).toEqual([
+      408,
+      "the metadata did not arrive in time; repeat the request",
+    ]);
+    expect(seconds).toBeLessThanOrEqual(15);
   });
 });
 

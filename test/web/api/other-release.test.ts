@@ -32,6 +32,10 @@ describe("a control plane of another release", () => {
     expect(answer.status).toBe(503);
     expect(answer.headers.get("retry-after")).toBe("300");
     expect(errorsOf(answer)[0]?.[2]).toMatch(/^job \d+ was stored by another release/);
+    // Sent again, as the answer asks for, it is one job, and not the second one.
+    expect(await listJobs()).toEqual([]);
+    expect((await call<Job>("POST", "/logship/jobs", job())).status).toBe(201);
+    expect(await listJobs()).toHaveLength(1);
   });
 
   it("that leaves out a part of a change is noticed; the same change mends it later", async () => {
