@@ -34,7 +34,7 @@ it("a replay that is asked for when another was forgotten in the middle of a cop
   await gone.control.release();
   await shipped.control.script([]);
   await driven;
-  // From here on the clock is moved between two alarms, which a copy in flight would take for silence.
+  // From here on the clock moves between two alarms, which a copy in flight would take for silence.
   await inReplays((object) => {
     object.alarmWaitMs = waitMs;
   });
