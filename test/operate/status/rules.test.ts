@@ -318,7 +318,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "queue_old",
     ofStatus({ oldestUnfinishedMs: ago(15 * MINUTE), queueOldestMs: null }),
     ofStatus({ oldestUnfinishedMs: ago(16 * MINUTE), queueOldestMs: ago(20 * MINUTE) }),
-    { sinceMs: ago(20 * MINUTE), summary: expect.stringMatching(/^Messages keep being redelivered/) },
+    { sinceMs: ago(20 * MINUTE), summary: expect.stringMatching(/^The queue keeps redelivering messages/) },
   ],
   ["queue_backlog", backlog(15 * MINUTE), backlog(15 * MINUTE + 1), { severity: "warning", affected: messages(1_234) }],
   [
