@@ -109,8 +109,8 @@ async function readFirst(pieces: Pieces, bytes: number, boundary: string): Promi
 /** Most bytes of a part's header, its boundary included: a name has at most 1,024 characters. */
 const PART_HEAD_MAX_BYTES = 8_192;
 
-/** A header that names a part, or its file, `metadata`: quoted or not, encoded or not. */
-const NAMES_METADATA = /name\*?\s*=\s*(?:[\w-]*'[\w-]*')?"?metadata"?\s*(?:;|\r|\n|$)/i;
+/** A header that names a part, or its file, `metadata`, or a part in code (RFC 2231). */
+const NAMES_METADATA = /name\*?\s*=\s*(?:[\w-]*'[\w-]*')?"?metadata"?\s*(?:;|\r|\n|$)|(?<!file)name\*/i;
 
 /**
  * The pieces, up to another part `metadata`, of which the platform might choose either. Each byte
@@ -130,7 +130,7 @@ async function* withoutMetadata(pieces: Pieces, boundary: string, refuse: (why: 
       const end = blank.exec(seen)?.index;
       const isLong = (end ?? seen.length) - at > PART_HEAD_MAX_BYTES;
       if (isLong || (end !== undefined && NAMES_METADATA.test(seen.slice(at, end)))) {
-        const why = isLong ? `a part's header has more than ${PART_HEAD_MAX_BYTES} bytes` : TWO_METADATA;
+        const why = isLong ? `a part's header has more than ${PART_HEAD_MAX_BYTES} bytes` : OTHER_METADATA;
         refuse(why);
         throw new Error(why);
       }
@@ -142,7 +142,7 @@ async function* withoutMetadata(pieces: Pieces, boundary: string, refuse: (why: 
   }
 }
 
-const TWO_METADATA = 'two parts are named "metadata"';
+const OTHER_METADATA = 'only the first part may be named "metadata", and no part\'s name may be encoded';
 
 /** Stands for the boundary in messages: text from the caller is not repeated. */
 const MARK = "<boundary>";
@@ -208,7 +208,7 @@ async function uploadOf(parts: readonly Part[]): Promise<UploadRead> {
     if (name !== "metadata" && typeof value === "string")
       faults.push(`the part ${quoted(name)} is neither metadata nor a file: a module needs a filename`);
   }
-  if (metadataParts.length > 1) faults.push(TWO_METADATA);
+  if (metadataParts.length > 1) faults.push('two parts are named "metadata"');
   const sent = metadataParts[0]?.[1];
   const read = sent === undefined ? MISSING : await readMetadata(sent);
   if (!read.ok) faults.push(...read.messages);

@@ -162,7 +162,10 @@ describe("what is not held of an upload", () => {
     const large = largeForm(11 * 1024 * 1024, { first: [field(METADATA), module("a.js"), field({ logship: false })] });
     const { world } = slowPlatform(large.made);
     const answer = await askAs(world, "PUT", "/functions/scripts/shop", large.body, { headers: large.headers });
-    expect([answer.status, answer.json?.errors[0]?.message]).toEqual([400, 'two parts are named "metadata"']);
+    expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
+      400,
+      'only the first part may be named "metadata", and no part\'s name may be encoded',
+    ]);
     expect(await loggingOf()).toBe("unset");
   });
 
