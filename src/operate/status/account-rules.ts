@@ -170,9 +170,9 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   } else if (isOld(queueOldestMs) && isOld(queueSeenMs ?? 0)) {
     findings.push({
       ...head("queue_old", "error", queueOldestMs, queueBacklog, "messages"),
-      summary: `The queue holds ${counted(queueBacklog ?? 0, "messages")}, and delivers none of them to this service.`,
+      summary: `The queue holds ${counted(queueBacklog ?? 0, "messages")}, and none of them has got through for a quarter of an hour.`,
       advice:
-        "Run `npx wrangler queues info logship-events`. If delivery is paused, run `npx wrangler queues resume-delivery logship-events`; if this service is not the consumer, deploy it. The queue keeps a message for fourteen days.",
+        "Run `npx wrangler queues info logship-events`. If delivery is paused, run `npx wrangler queues resume-delivery logship-events`; if this service is not the consumer, deploy it. If batches come and fail at once, its log says why. The queue keeps a message for fourteen days.",
     });
   }
   if (backlogSinceMs !== null && nowMs - backlogSinceMs > AFTER.backlog) {

@@ -67,7 +67,7 @@ describe("a run of the cron", () => {
       {
         ...{ kind: "queue_old", severity: "error", since: new Date(NOON + 1).toISOString() },
         ...{ affected: { count: 41, what: "messages" } },
-        summary: "The queue holds 41 messages, and delivers none of them to this service.",
+        summary: "The queue holds 41 messages, and none of them has got through for a quarter of an hour.",
       },
     ]);
     expect(metrics).toHaveBeenCalledTimes(1);

@@ -304,7 +304,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     waiting(15 * MINUTE + 1, 15 * MINUTE + 1),
     {
       ...{ severity: "error", sinceMs: ago(15 * MINUTE + 1), affected: messages(7) },
-      summary: "The queue holds 7 messages, and delivers none of them to this service.",
+      summary: "The queue holds 7 messages, and none of them has got through for a quarter of an hour.",
       advice: expect.stringContaining("wrangler queues resume-delivery"),
     },
   ],
