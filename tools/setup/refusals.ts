@@ -79,7 +79,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "account_differs":
       return `wrangler.jsonc is for the account ${refusal.file}, but --account says ${refusal.asked}. For a second deployment, copy wrangler.jsonc, remove account_id and set vars.ACCOUNT_ID to "local" in the copy, and pass it with --config.`;
     case "paid_plan_needed":
-      return `${refusal.what}, as this Worker uses them, need the Workers Paid plan, which this account does not have. Subscribe at ${DASH}/${refusal.account}/workers/plans. ${AGAIN}`;
+      return `Cloudflare refuses ${refusal.what}: setup deploys for the Workers Paid plan (messages are kept for 14 days, and tail Workers need it), which this account does not have. Subscribe at ${DASH}/${refusal.account}/workers/plans. ${AGAIN} For the Free plan: docs/deploy.md, On the Free plan.`;
     case "r2_disabled":
       return `R2 is not enabled in this account. Enable it at ${DASH}/${refusal.account}/r2/overview. ${AGAIN}`;
     case "subdomain_missing":
