@@ -1,5 +1,5 @@
-/** A page of the docs, as text. */
-declare module "*.md?raw" {
+/** A file, as text. */
+declare module "*?raw" {
   const text: string;
   export default text;
 }

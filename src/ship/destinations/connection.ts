@@ -40,7 +40,9 @@ export async function whyUnreachable(
   if (isSecure && own === "lost") return "nothing listens at this port, or it hangs up";
   if (!isSecure && own === "failed") return unknown;
   const other = await reach(endpoint, isSecure ? "http:" : "https:", platform);
-  if (!isSecure) return other === "lost" ? "nothing listens at this port, or it hangs up" : "it speaks https, not http";
+  if (!isSecure && other === "lost") return "nothing listens at this port, or it hangs up";
+  // Too many headers read like the answer of https, whose certificate the runtime may not trust.
+  if (!isSecure) return `it speaks https, not http${other === "failed" ? ", or sends too many headers" : ""}`;
   if (other === "answered") return "it speaks http, not https";
   if (other === "failed") return unknown;
   return "its certificate is not trusted, has expired or is for another name";

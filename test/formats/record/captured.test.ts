@@ -7,7 +7,7 @@ import { recordLine } from "../../../src/formats/record/encode.ts";
 import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import columns from "../../fixtures/columns.json";
 import records from "../../fixtures/records.json";
-import vectors from "../../fixtures/tail-vectors.json";
+import vectors from "../../support/tail-vectors.ts";
 import { map, mapLenient, recordOf } from "./samples.ts";
 
 /** The file of 64 items. */

@@ -23,7 +23,7 @@ import {
 } from "../../../src/formats/record/extras.ts";
 import { EXTRA_FIELDS, TAKEN_FIELDS, type TakenField } from "../../../src/formats/record/fields.ts";
 import { RecordLine } from "../../../src/formats/record/line.ts";
-import vectors from "../../fixtures/tail-vectors.json";
+import vectors from "../../support/tail-vectors.ts";
 import { anyRecord, TAKEN, traceRecord } from "./samples.ts";
 
 const CONTEXT = { takenInMs: TAKEN, defaultScriptName: "x", lenient: true };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import { RecordLine } from "../../../src/formats/record/line.ts";
-import vectors from "../../fixtures/tail-vectors.json";
+import vectors from "../../support/tail-vectors.ts";
 import { anyRecord, recordOf, traceRecord } from "./samples.ts";
 
 /** @throws if the line is not canonical. */

@@ -6,8 +6,8 @@ import { isolateMemory } from "../../../src/base/memory.ts";
 import { platform } from "../../../src/base/platform.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { Shipper } from "../../../src/index.ts";
-import vectors from "../../fixtures/tail-vectors.json";
 import { NOON, traceRecord } from "../../formats/record/samples.ts";
+import vectors from "../../support/tail-vectors.ts";
 import { logBinding, noLog, type ScriptedQueue, scriptedQueue } from "./scripted.ts";
 
 function shipper(fails?: (call: number) => boolean): { entrypoint: Shipper; queue: ScriptedQueue } {

@@ -3,8 +3,8 @@ import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { GATHER_MS } from "../../../src/ship/intake/packing-policy.ts";
 import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
 import { handleTail } from "../../../src/ship/intake/tail.ts";
-import vectors from "../../fixtures/tail-vectors.json";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
+import vectors from "../../support/tail-vectors.ts";
 import { noLog, type ScriptedTail, type Sent, scriptedLog, scriptedQueue, scriptedTail, tailed } from "./scripted.ts";
 
 /** To the next whole interval of the clock, when isolates hand over to the packer. */

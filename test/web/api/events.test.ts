@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { EVENT_MAX_BYTES, EVENTS_BODY_MAX_BYTES } from "../../../src/base/limits.ts";
 import { shardOf } from "../../../src/formats/queue/shard.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
-import vectors from "../../fixtures/tail-vectors.json";
 import { DAY_MS, NOON, noise, traceRecord } from "../../formats/record/samples.ts";
 import { type ScriptedQueue, scriptedLog } from "../../ship/intake/scripted.ts";
+import vectors from "../../support/tail-vectors.ts";
 import { type CallOptions, call, errorsOf, expectRefused, intake } from "./harness.ts";
 
 const PATH = "/logship/datasets/functions_trace_events/events";

@@ -5,8 +5,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import records from "../../fixtures/records.json";
-import vectors from "../../fixtures/tail-vectors.json";
 import { map } from "../../formats/record/samples.ts";
+import vectors from "../../support/tail-vectors.ts";
 import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 
 type Event = { readonly [key: string]: unknown };
