@@ -152,6 +152,13 @@ export class StandInPlatform {
         return this.subdomain === null ? NOT_FOUND : { result: { subdomain: this.subdomain } };
       case "services":
         return this.#service(rest[0] ?? "");
+      // What today's wrangler asks for a Worker's place on workers.dev.
+      case "workers": {
+        const script = this.scripts.get(rest[0] ?? "");
+        return script === undefined || method !== "GET" || rest.length > 1
+          ? NOT_FOUND
+          : { result: { name: rest[0], subdomain: { enabled: script.isOnWorkersDev, previews_enabled: false } } };
+      }
       case "tails":
         return { result: this.tails.filter(({ consumer }) => consumer === rest[1]), list: true };
       case "scripts":
