@@ -97,8 +97,12 @@ export async function survey({ platform, account, service, except }: SurveyOptio
     return [row, ...rows];
   });
 
-  // The permission is that of the list above: what is refused is the product.
-  const isNone = ({ kind }: Refusal): boolean => kind === "permission_missing";
+  // The permission is that of the list above, so what is refused is most likely the product.
+  const isNone = ({ kind }: Refusal): boolean => {
+    if (kind === "permission_missing")
+      notes.push("Cloudflare refuses to list dispatch namespaces, as for an account without Workers for Platforms");
+    return kind === "permission_missing";
+  };
   const spaces = await listed(platform, `${workers}/dispatch/namespaces`, Namespace, isNone);
   if (typeof spaces === "string") faults.add(`dispatch namespaces cannot be listed: ${spaces}`);
   const ofSpaces: Surveyed[] = [];

@@ -15,14 +15,12 @@ import { pause } from "../until.ts";
 import { startDevServer, wranglerEnv } from "./dev-server.ts";
 import { watchEdits } from "./edits.ts";
 import { type Foreground, portWords, runInForeground } from "./foreground.ts";
+import { running } from "./running.ts";
 import { SupervisedProcess } from "./supervised.ts";
 
 /** Not below `.wrangler`: of a build in there wrangler sees no change. */
 const STATES = join(ROOT, "dist/attached");
 const RELAY = join(ROOT, "tools/local/relay/index.js");
-
-/** That of `npm start`, which begins a new one at each start. */
-const SHIPPER_LOG = join(ROOT, ".wrangler/log/shipper.log");
 
 /** Above those of `npm start`. */
 const FIRST_PORT = DEFAULT_PORT + 2;
@@ -103,7 +101,7 @@ async function start(attached: Attached, foreground: Foreground): Promise<{ buil
   for (const name of [...ENV_FILES, ...(section.place === null ? [] : [`.dev.vars.${section.place}`])])
     if (existsSync(join(folder, name))) symlinkSync(join(folder, name), join(state, name));
   let isReady = false;
-  // Its own local data, if it has any.
+  // What the project's own `wrangler dev` has stored is used.
   const data = join(folder, ".wrangler/state");
   const server = await startDevServer({
     ...configs,
@@ -117,7 +115,7 @@ async function start(attached: Attached, foreground: Foreground): Promise<{ buil
   });
   keep(scriptName, server);
   say(`${scriptName} answers on ${portWords(server, FIRST_PORT)}, and its events go to ${attached.service}.`);
-  const url = await shipperUrl();
+  const url = running()?.url ?? null;
   console.log(
     [
       ...["", `  Worker   ${server.url}/`],
@@ -261,15 +259,4 @@ async function runs(name: string, registry: string): Promise<boolean> {
     const socket = connect(Number(port), host, () => settle(true));
     socket.once("connect", () => socket.end()).once("error", () => settle(false));
   });
-}
-
-/** Of the running `npm start`; null: it was started otherwise. */
-async function shipperUrl(): Promise<string | null> {
-  try {
-    const url = /Ready on (http\S+)/.exec(readFileSync(SHIPPER_LOG, "utf8"))?.[1] ?? "";
-    await fetch(url, { method: "HEAD", redirect: "manual", signal: AbortSignal.timeout(2_000) });
-    return url;
-  } catch {
-    return null;
-  }
 }

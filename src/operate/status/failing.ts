@@ -26,7 +26,7 @@ export interface FailingFunction {
 /** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
 const SLOTS_SEEN = 3;
 
-/** From how many ms on the slot that is under way is told alone; before, with the last full one. */
+/** From this age, in ms, the current slot stands alone; a younger one is told with the last. */
 const ENOUGH_MS = SLOT_MS / 2;
 
 /** Of those asked for, which fail by the rules, those with the most failures first. */

@@ -20,6 +20,7 @@ import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
+import { AFTER } from "./thresholds.ts";
 
 /** Memory of earlier checks, in the storage of the watch; gathering updates it. */
 export interface WatchMemory {
@@ -74,8 +75,7 @@ export async function gather(
   try {
     const answers = await askAll(env, sources, ask);
     const before = memory.samples.state();
-    // What the queue said counts for two runs of the cron.
-    if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= 10 * 60_000)
+    if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= AFTER.queueAsked)
       answers.account = withQueue(answers.account, before.queue);
     const known = answers.known === NO_ANSWER ? (before.known ?? []) : answers.known;
     const statuses = await askLogs(env, known, ask);

@@ -20,6 +20,8 @@ export const AFTER = {
   /** Beyond the interval of the job: it has not read what the log has for it. */
   unread: 10 * MINUTE_MS,
   queueOld: 15 * MINUTE_MS,
+  /** What the queue said of itself counts no longer: the cron asks every five minutes. */
+  queueAsked: 10 * MINUTE_MS,
   backlog: 15 * MINUTE_MS,
   /** A filter or a sample keeps nothing. */
   keptNothing: HOUR_MS,

@@ -182,7 +182,7 @@ describe("previews", () => {
     expect(alone('{"previews": {}, "previews": {}}')).toThrow('"previews" appears a second time');
   });
 
-  it("have user Workers that are not attached with them, as any place has", () => {
+  it("with a dispatch namespace get the same note on user Workers as any place", () => {
     const { text } = checked({ ...ours, dispatch_namespaces: [{ binding: "D", namespace: "tenants" }] });
     expect(text).toContain(
       'note: the top level: user Workers of the dispatch namespace "tenants" are not attached with the Worker that calls them',

@@ -33,7 +33,7 @@ function open(/** @type {Element | null} */ section, /** @type {boolean} */ isOp
 
 /** Shows the entry that the address names, whatever is searched for. */
 function follow() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.querySelector(":target");
   if (!target?.closest("main section")) return;
   if (target.closest("[hidden]") !== null && field instanceof HTMLInputElement) {
     field.value = "";
