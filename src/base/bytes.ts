@@ -55,9 +55,10 @@ export class GrowingBytes {
   }
 
   /** Adds a line and its newline. @param bytes of both, as {@link utf8Length} has it. */
-  addLine(line: string, bytes: number): void {
+  addLine(line: string | Uint8Array, bytes: number): void {
     const from = this.#grow(bytes);
-    (this.#whole as unknown as { write(text: string, at: number): number }).write(line, from);
+    if (typeof line !== "string") this.#whole.set(line, from);
+    else (this.#whole as unknown as { write(text: string, at: number): number }).write(line, from);
     this.#whole[from + bytes - 1] = NEWLINE;
   }
 

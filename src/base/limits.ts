@@ -51,6 +51,12 @@ export const ANSWER_MS = 85_000;
 export const EVENTS_BODY_MAX_BYTES = 16 * 1024 * 1024;
 
 /**
+ * A gzip body that is sent with its length, up to this, in bytes, is inflated in one call once all
+ * of it is there. It may become 1,032 times as large, so its trailer is read before.
+ */
+export const GZIP_AT_ONCE_MAX_BYTES = 2_000_000;
+
+/**
  * How long a body may send nothing while it is read, in ms: a connection that lost a packet repeats
  * it within seconds.
  */

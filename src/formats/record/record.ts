@@ -42,6 +42,11 @@ export function otherUnitOf(time: unknown): string | null {
   return OTHER_UNITS.find(([, n]) => time >= FROM_S * n && time < TO_S * n)?.[0] ?? null;
 }
 
+/** Whether a time is of these centuries in milliseconds, and so in no other unit. */
+export function isInMs(time: number): boolean {
+  return time >= FROM_S * 1_000 && time < TO_S * 1_000;
+}
+
 /**
  * Top-level keys of a trace item as `tail()` gives it.
  * https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/

@@ -1,4 +1,4 @@
-import { encodeUtf8, utf8Length } from "../../base/bytes.ts";
+import { decodeUtf8, utf8Length } from "../../base/bytes.ts";
 import type { Fault } from "../../base/errors.ts";
 import {
   ERRORS_MAX_ENTRIES,
@@ -11,6 +11,8 @@ import {
   RECORD_MAX_BYTES,
   RECORDS_MAX_UNITS,
 } from "../../base/limits.ts";
+import { type CanonicalRecord, canonicalRecord } from "../../formats/json/canonical.ts";
+import { JsonScanner, literal, trimmed } from "../../formats/json/scanner.ts";
 import { recordLine, recordLineWith } from "../../formats/record/encode.ts";
 import { type ParsedEvent, parseEvent } from "../../formats/record/exact.ts";
 import { type Entry, entryOf, extrasOf } from "../../formats/record/extras.ts";
@@ -23,7 +25,6 @@ import {
   utcDay,
 } from "../../formats/record/record.ts";
 import { markLength } from "./body.ts";
-import { JsonScanner, trimmed } from "./json-scan.ts";
 import { placesOf } from "./places.ts";
 
 export interface AcceptedEvents {
@@ -45,9 +46,18 @@ export type Events = ({ ok: true } & AcceptedEvents) | RefusedEvents;
 
 /**
  * An event and its JSON pointer in the body: its value; or how to parse it, if it is known to be no
- * larger than an event may be; or what is wrong with it, seen before it was parsed.
+ * larger than an event may be; or its bytes, if it is a canonical record already; or what is wrong
+ * with it, seen before it was parsed.
  */
-export type Located = { pointer: string } & ({ value: unknown } | { parse: () => ParsedEvent } | { fault: string });
+export type Located = { pointer: string } & (
+  | { value: unknown }
+  | { parse: () => ParsedEvent }
+  | { line: Uint8Array; record: CanonicalRecord }
+  | { fault: string }
+);
+
+/** A record on its way to a message: as text, or as the bytes of its line without extra fields. */
+export type Mapped = Entry | Uint8Array;
 
 export type FoundEvents =
   | {
@@ -69,6 +79,8 @@ interface Place {
   /** `JSON.parse` changes nothing of it. */
   isKept: boolean;
   fault: Refusal | null;
+  /** It is a canonical record; absent: it may be none. */
+  record?: CanonicalRecord;
 }
 
 interface Refusal {
@@ -88,7 +100,7 @@ const OPENING_BRACE = 0x7b;
 const NEWLINE = 0x0a;
 
 /** What of an event may not be nested too deeply. */
-const BOUNDED = { key: encodeUtf8('"Event"'), levels: EVENT_MAX_NESTING };
+const BOUNDED = { key: literal('"Event"'), levels: EVENT_MAX_NESTING };
 
 /**
  * Finds the events of a body: one event, events one after the other, an array of events, or NDJSON.
@@ -113,9 +125,11 @@ function valuesOf(bytes: Uint8Array, from: number): FoundEvents {
   while (isMore) {
     scanner.isAtEnd();
     const start = scanner.at;
-    if (!scanner.value()) return NOT_JSON;
+    const canonical = canonicalAt(scanner, bytes, start, bytes.length);
+    if (canonical === null && !scanner.value()) return NOT_JSON;
     count += 1;
-    if (count <= EVENTS_MAX_COUNT) places.push(placeOf(scanner, start, refusalInList(bytes, start, scanner)));
+    if (count <= EVENTS_MAX_COUNT)
+      places.push(canonical ?? placeOf(scanner, start, refusalInList(bytes, start, scanner)));
     // Without an array around them, only objects can be told apart.
     isMore = isList
       ? scanner.passes(",")
@@ -130,13 +144,14 @@ function valuesOf(bytes: Uint8Array, from: number): FoundEvents {
 
 function linesOf(bytes: Uint8Array, from: number): FoundEvents {
   const places: Place[] = [];
+  const scanner = new JsonScanner(bytes, from, bytes.length, BOUNDED);
   for (let at = from; at < bytes.length && places.length <= EVENTS_MAX_COUNT; ) {
     const newline = bytes.indexOf(NEWLINE, at);
     const end = newline === -1 ? bytes.length : newline;
     const line = trimmed(bytes, at, end);
     at = end + 1;
     if (line.from === line.to) continue;
-    places.push(wholeText(bytes, line.from, line.to) ?? { ...line, isKept: true, fault: NO_LINE });
+    places.push(wholeText(scanner, bytes, line) ?? { ...line, isKept: true, fault: NO_LINE });
   }
   const lines = places.length > EVENTS_MAX_COUNT ? TOO_MANY : found(bytes, places);
   const [first, second] = places.filter(({ fault }) => fault === NO_LINE);
@@ -150,13 +165,28 @@ function linesOf(bytes: Uint8Array, from: number): FoundEvents {
 }
 
 /** The one value of a text; null: it is not JSON. White space in it counts for its size. */
-function wholeText(bytes: Uint8Array, from: number, to: number): Place | null {
-  const scanner = new JsonScanner(bytes, from, to, BOUNDED);
+function wholeText(scanner: JsonScanner, bytes: Uint8Array, { from, to }: { from: number; to: number }): Place | null {
+  const canonical = canonicalAt(scanner, bytes, from, to);
+  if (canonical?.to === to) return canonical;
+  scanner.moveTo(from);
   scanner.isAtEnd();
   const start = scanner.at;
   if (!scanner.value()) return null;
   const place = placeOf(scanner, start, refusalOfDepth(scanner));
   return scanner.isAtEnd() ? sized(place) : null;
+}
+
+/**
+ * A canonical record, which the scanner has passed then; null: there is none, and it stands at
+ * `from`. @param to how far it may reach.
+ */
+function canonicalAt(scanner: JsonScanner, bytes: Uint8Array, from: number, to: number): Place | null {
+  scanner.moveTo(from, to);
+  const record = canonicalRecord(scanner, bytes);
+  if (record !== null && scanner.at - from <= EVENT_MAX_BYTES)
+    return { from, to: scanner.at, isKept: true, fault: null, record };
+  scanner.moveTo(from);
+  return null;
 }
 
 /** Of the value that the scanner has just passed. */
@@ -190,9 +220,10 @@ function refusalOf(value: unknown): Refusal | null {
 /** @param isOne the body itself is the event. */
 function found(bytes: Uint8Array, places: readonly Place[], isOne = false): FoundEvents {
   function* events(): Generator<Located> {
-    for (const [i, { from, to, isKept, fault }] of places.entries()) {
+    for (const [i, { from, to, isKept, fault, record }] of places.entries()) {
       const pointer = isOne ? "" : `/${i}`;
-      if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
+      if (record !== undefined) yield { pointer, line: bytes.subarray(from, to), record };
+      else if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
       else yield { pointer, parse: () => parseEvent(decoder.decode(bytes.subarray(from, to)), isKept) };
     }
   }
@@ -209,7 +240,7 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
     return refused(400, `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}`);
   }
   const lines: string[] = [];
-  const mapped = mapEvents(events, context, (line) => lines.push(line));
+  const mapped = mapEvents(events, context, (line) => lines.push(typeof line === "string" ? line : decodeUtf8(line)));
   if (!mapped.ok) return mapped;
   const { places: _, ...accepted } = mapped;
   return { ...accepted, lines };
@@ -224,20 +255,26 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
 export function mapEvents(
   events: Iterable<Located>,
   context: MappingContext,
-  keep: (entry: Entry) => void,
+  keep: (entry: Mapped) => void,
 ): ({ ok: true; places: ReadonlySet<string> } & Omit<AcceptedEvents, "lines">) | RefusedEvents {
   const oddTimes: string[] = [];
   const findings: Findings = { faults: [], unknownKeys: new Set(), oddTimes };
   const { faults } = findings;
   const days = new Set<number>();
   const places = new Set<string>();
+  /** Of which day each function was last seen. */
+  const seen = new Map<string, number>();
   let units = 0;
   for (const event of events) {
     if (faults.length >= ERRORS_MAX_ENTRIES) break;
     const mapped = mapEvent(event, context, findings);
     if (mapped === null) continue;
-    days.add(mapped.day);
-    for (const place of placesOf(mapped.scriptName, mapped.day, context.takenInMs)) places.add(place);
+    const { day, scriptName } = mapped;
+    if (seen.get(scriptName) !== day) {
+      seen.set(scriptName, day);
+      days.add(day);
+      for (const place of placesOf(scriptName, day, context.takenInMs)) places.add(place);
+    }
     units += mapped.entry.length;
     // A small body can become large records.
     if (units > RECORDS_MAX_UNITS)
@@ -261,12 +298,16 @@ function mapEvent(
   event: Located,
   context: MappingContext,
   findings: Findings,
-): { entry: Entry; day: number; scriptName: string } | null {
+): { entry: Mapped; day: number; scriptName: string } | null {
   const { faults } = findings;
   const { pointer } = event;
   if ("fault" in event) {
     faults.push({ pointer, message: event.fault });
     return null;
+  }
+  if ("line" in event) {
+    const { timeMs, scriptName } = event.record;
+    return { entry: event.line, day: utcDay(timeMs), scriptName };
   }
   const isSized = "parse" in event;
   const { value, eventText }: ParsedEvent = isSized ? event.parse() : event;

@@ -71,10 +71,13 @@ export class RecordPacker {
     this.#context = context;
   }
 
-  /** @param entry without newline. @param begins keyed: whether a part begins with it. */
-  add(entry: Entry, begins = false): void {
-    const { line, extra } = splitEntry(entry);
-    const bytes = utf8Length(line) + 1;
+  /**
+   * @param entry without newline; as bytes, without extra fields.
+   * @param begins keyed: whether a part begins with it.
+   */
+  add(entry: Entry | Uint8Array, begins = false): void {
+    const { line, extra } = typeof entry === "string" ? splitEntry(entry) : { line: entry, extra: "" };
+    const bytes = (typeof line === "string" ? utf8Length(line) : line.length) + 1;
     const extraBytes = extra === "" ? 0 : utf8Length(extra);
     const all = this.#raw.length + bytes + this.#extraBytes + extraBytes;
     const isEnd = this.#context.keyed ? begins : all > MESSAGE_RAW_MAX_BYTES;

@@ -1,4 +1,4 @@
-import { free, isValidUtf8 } from "../../base/bytes.ts";
+import { free, isValidUtf8, decodeUtf8 as textOf } from "../../base/bytes.ts";
 import type { Fault } from "../../base/errors.ts";
 import { API_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../../base/limits.ts";
 import type { Memory, Share } from "../../base/memory.ts";
@@ -166,7 +166,7 @@ function packEvents(
   let n = 0;
   const mapped = mapEvents(found.events, context, (entry) => {
     packer.add(entry, cuts?.has(n++));
-    kept?.add(entry);
+    kept?.add(typeof entry === "string" ? entry : textOf(entry));
   });
   if (!mapped.ok) return mapped;
   const packed = packer.finish();

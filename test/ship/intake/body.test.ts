@@ -134,6 +134,21 @@ describe("the body of a request", () => {
 
   it.each(broken)("is refused when it should be gzip and is %s", async (_what, bytes) => {
     expect(await readBody(post(bytes, gzip), MAX, PACE)).toEqual(badGzip);
+    const sized = { ...gzip, "content-length": `${bytes.length}` };
+    expect(await readBody(post(bytes, sized), MAX, PACE)).toEqual(badGzip);
+  });
+
+  it.each([
+    ["unsized", {}],
+    ["sized", { "content-length": `${2 * whole.length}` }],
+  ])("is read as what its two members hold, %s", async (_how, length) => {
+    const both = { ok: true, bytes: bytesOf('{"event":null}{"event":null}') };
+    expect(await readBody(post(concat([whole, whole]), { ...gzip, ...length }), MAX, PACE)).toEqual(both);
+  });
+
+  it("is refused when it says a length and is longer", async () => {
+    const long = new Uint8Array(2_100_000);
+    expect(await readBody(post(long, { ...gzip, "content-length": "20" }), MAX, PACE)).toEqual(badGzip);
   });
 
   it("is refused when it breaks off", async () => {

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { JsonScanner, literal, trimmed } from "../../../src/formats/json/scanner.ts";
 import { jsonText } from "../../../src/formats/record/encode.ts";
-import { JsonScanner, trimmed } from "../../../src/ship/intake/json-scan.ts";
-import { anyJson, canonical } from "../../formats/record/canonical.ts";
+import { anyJson, canonical } from "../record/canonical.ts";
 
 /** What `JSON.parse` makes of a text; undefined: it refuses it. */
 function parsed(text: string): unknown {
@@ -23,7 +23,7 @@ function levelsOf(value: unknown): number {
 /** A scan of a text that lies somewhere within other bytes. */
 function scanned(text: string, levelsMax = 100): JsonScanner | null {
   const bytes = encodeUtf8(`"]}${text}]}"`);
-  const scanner = new JsonScanner(bytes, 3, bytes.length - 3, { key: encodeUtf8('"Event"'), levels: levelsMax });
+  const scanner = new JsonScanner(bytes, 3, bytes.length - 3, { key: literal('"Event"'), levels: levelsMax });
   return scanner.value() && scanner.isAtEnd() ? scanner : null;
 }
 
@@ -153,7 +153,7 @@ describe("a scan of JSON", () => {
 
   it("doubts a value by itself alone, not by one before it", () => {
     const bytes = encodeUtf8('[1.0,{"a":1},{"1":1},{"a":"\\\\"},{"\\n":1}]');
-    const scanner = new JsonScanner(bytes, 0, bytes.length, { key: encodeUtf8('"Event"'), levels: 9 });
+    const scanner = new JsonScanner(bytes, 0, bytes.length, { key: literal('"Event"'), levels: 9 });
     const kept: boolean[] = [];
     for (let open = scanner.passes("["); open; open = scanner.passes(",")) kept.push(scanner.value() && scanner.isKept);
     expect(kept).toEqual([false, true, false, true, false]);
