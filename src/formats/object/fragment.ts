@@ -119,7 +119,7 @@ export function isFinishedFragment(records: number, rawBytes: number): boolean {
   return records <= sizes.records && rawBytes <= sizes.bytes && rawBytes >= sizes.finishBytes;
 }
 
-/** All records of a message as a fragment. @param isSketched the hashes of their words are wanted. */
+/** All records of a message as a fragment. @param isSketched hashes of their words are wanted. */
 export function takenOver({ deflated, text, rawBytes, crc }: Takeover, held: Held, isSketched: boolean): Fragment {
   // In a buffer of its own: a view would carry the message through a durable object call.
   const written = { deflated: true, rawBytes, crc, body: concat([deflated]) };

@@ -30,7 +30,7 @@ export interface Loaded {
   size: number;
   /** All characters of its records are ASCII, as shipped too. */
   ascii: boolean;
-  /** Its records as they came, whole, for objects to take over; absent: they are compressed anew. */
+  /** Its records as they came, for objects to take over; absent: they are compressed anew. */
   takeover?: Takeover;
 }
 

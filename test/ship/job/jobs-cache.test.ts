@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { JobsCache } from "../../../src/ship/job/jobs-cache.ts";
 import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
+import { JobsCache } from "../../../src/ship/job/jobs-cache.ts";
 import { job, snapshot } from "../consumer/scripted.ts";
 
 /** A control plane with scripted answers, call by call. */
