@@ -110,10 +110,7 @@ export class FragmentBuilder {
   }
 }
 
-/**
- * Whether so much of what is deflated is one fragment, and finished at once: what a message can
- * have in place of the objects that it becomes.
- */
+/** Whether so much is one fragment that is finished at once: what an object can take over. */
 export function isFinishedFragment(records: number, rawBytes: number): boolean {
   const { sizes } = DEFLATED;
   return records <= sizes.records && rawBytes <= sizes.bytes && rawBytes >= sizes.finishBytes;
