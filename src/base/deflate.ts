@@ -11,7 +11,7 @@ export const OBJECT_DEFLATE_LEVEL = 6;
 const MEMORY_LEVEL = 9;
 
 /** A last, empty block of fixed codes: it ends a stream at a byte boundary. */
-export const LAST_BLOCK: Uint8Array = Uint8Array.of(0x03, 0x00);
+export const LAST_BLOCK = Uint8Array.of(0x03, 0x00);
 
 const NOTHING = new Uint8Array();
 

@@ -164,11 +164,10 @@ function wholeOf(
   if (records.some((record) => shipped(record) !== record.whole)) return null;
   const times = records.map(({ whole }) => whole.EventTimestampMs);
   const [firstEventMs, lastEventMs] = [Math.min(...times), Math.max(...times)];
-  const [day, last] = [utcDay(firstEventMs), utcDay(lastEventMs)];
-  const [part, lastPart] = [firstEventMs, lastEventMs].map((ms) => partOf(template, ms, () => ""));
-  if (day !== last || part !== lastPart) return null;
-  const { takenInMs: oldestTakenMs } = message;
-  const held = { day, part, records: records.length, firstEventMs, lastEventMs, oldestTakenMs };
+  const partAt = (ms: number): string => partOf(template, ms, () => "");
+  const [day, part] = [utcDay(firstEventMs), partAt(firstEventMs)];
+  if (day !== utcDay(lastEventMs) || part !== partAt(lastEventMs)) return null;
+  const held = { day, part, records: records.length, firstEventMs, lastEventMs, oldestTakenMs: message.takenInMs };
   return takenOver(takeover, held, isSketched);
 }
 

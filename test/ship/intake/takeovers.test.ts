@@ -9,6 +9,7 @@ import {
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { macKeyOf } from "../../../src/formats/queue/mac.ts";
 import { decodeMessage } from "../../../src/formats/queue/message.ts";
+import { entryOf } from "../../../src/formats/record/extras.ts";
 import { randomIds } from "../../../src/ship/intake/ids.ts";
 import { type PackedMessage, packRecords } from "../../../src/ship/intake/packing.ts";
 import { Takeovers } from "../../../src/ship/intake/takeovers.ts";
@@ -87,7 +88,7 @@ describe("a message", () => {
 
   it("keeps extra fields beside records that are taken over", () => {
     const extra = '{"Truncated":true}';
-    const entries = lines(200, 1_000).map((line, i) => (i === 7 ? `${line}\n${extra}` : line));
+    const entries = lines(200, 1_000).map((line, i) => (i === 7 ? entryOf(line, extra) : line));
     const [only] = packed(entries, yes);
     if (only === undefined) throw new Error("no message");
     expect(isTakenOver(only)).toBe(true);
