@@ -27,12 +27,19 @@ type Class = (typeof CLASSES)[number];
 /** Which code each half runs: `later` is this code with a field added to each call. */
 interface Mix {
   handlers: "later" | "release";
+  /** The handler of the queue; absent: as the others. */
+  queue?: "later" | "release";
   objects: (name: Class) => "later" | "release";
 }
 
 const MIXES: Readonly<Record<string, Mix>> = {
   "later handlers, objects of the release": { handlers: "later", objects: () => "release" },
   "handlers of the release, later objects": { handlers: "release", objects: () => "later" },
+  "handlers of the release for the queue, later ones for all else": {
+    handlers: "later",
+    queue: "release",
+    objects: () => "later",
+  },
   "later readers, shards of the release": {
     handlers: "release",
     objects: (name) => (name === "TraceLog" || name === "ControlPlane" ? "release" : "later"),
@@ -50,7 +57,12 @@ const TEXT_FIRST = [
 ];
 
 /** One Worker of both codes. */
-function mixed(folder: string, built: BuiltWorker, n: number, { handlers, objects }: Mix): BuiltWorker {
+function mixed(
+  folder: string,
+  built: BuiltWorker,
+  n: number,
+  { handlers, queue = handlers, objects }: Mix,
+): BuiltWorker {
   const own = join(folder, `mix${n}`);
   mkdirSync(own);
   cpSync(RELEASE, join(own, "release"), { recursive: true });
@@ -59,10 +71,13 @@ function mixed(folder: string, built: BuiltWorker, n: number, { handlers, object
     copyFileSync(join(import.meta.dirname, "two-releases", name), join(own, name));
   const from = { later: "./later.js", release: "./release/index.js" };
   const lines = CLASSES.map((name) => `export { ${name} } from "${from[objects(name)]}";`);
-  writeFileSync(
-    join(own, "index.js"),
-    [...lines, `export { default, Shipper } from "${from[handlers]}";`, ""].join("\n"),
+  lines.push(
+    `import rest, { Shipper } from "${from[handlers]}";`,
+    `import consumer from "${from[queue]}";`,
+    "export { Shipper };",
+    "export default { ...rest, queue: (batch, env) => consumer.queue(batch, env) };",
   );
+  writeFileSync(join(own, "index.js"), lines.map((line) => `${line}\n`).join(""));
   const config = join(own, "wrangler.jsonc");
   const rules = `"rules": [${TEXT_FIRST.map((rule) => JSON.stringify(rule)).join(", ")}],\n`;
   writeFileSync(config, readFileSync(built.config, "utf8").replace(/"rules": \[.*\],\n/, rules));

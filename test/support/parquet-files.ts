@@ -2,9 +2,9 @@
 import { gunzipSync } from "node:zlib";
 import { type FileMetaData, type MetadataOptions, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { concat, encodeUtf8 } from "../../src/base/bytes.ts";
+import { deflateFragment } from "../../src/base/deflate.ts";
 import type { Encoder } from "../../src/formats/object/encoder.ts";
 import { encoderOf } from "../../src/formats/object/encoders.ts";
-import { deflateFragment } from "../../src/formats/object/fragment.ts";
 import { contentOf, GZIP_HEADER, gzipTrailer } from "../../src/formats/object/gzip.ts";
 import { NDJSON, type OutputFormat } from "../../src/formats/output/format.ts";
 

@@ -4,8 +4,8 @@
  * in version.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
+import { OBJECT_DEFLATE_LEVEL } from "../../src/base/deflate.ts";
 import type { Fragment } from "../../src/formats/object/encoder.ts";
-import { OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
 import { macKeyOf } from "../../src/formats/queue/mac.ts";
 import type { FieldName } from "../../src/formats/record/fields.ts";
@@ -13,6 +13,7 @@ import { consumeEvents } from "../../src/ship/consumer/consume.ts";
 import type { ConsumerContext } from "../../src/ship/consumer/context.ts";
 import { Gatherer } from "../../src/ship/intake/gather.ts";
 import { handleTail } from "../../src/ship/intake/tail.ts";
+import { takesOver } from "../../src/ship/job/build.ts";
 import type { JobConfig } from "../../src/ship/job/config.ts";
 import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
@@ -47,8 +48,8 @@ interface Data {
 async function prepareData(records: number, shape: JobShape): Promise<Data> {
   const mix = new RecordMix(1);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
-  const bodies = await gathered(items);
   const job = jobOf(shape);
+  const bodies = await gathered(items, job);
   const fragments = await consumed(bodies, [job]);
   const pieces = fragments.map(({ deflated, body }) =>
     deflated ? (inflateRawSync(body, { finishFlush: constants.Z_SYNC_FLUSH }) as Uint8Array) : body,
@@ -71,7 +72,7 @@ const WORKS = {
       bodies,
       Array.from({ length: ALIKE }, (_, i) => ({ ...job, id: i + 1 })),
     ),
-  intake: async ({ items }) => bytesOf((await gathered(items)).map((body) => new Uint8Array(body))),
+  intake: async ({ items, job }) => bytesOf((await gathered(items, job)).map((body) => new Uint8Array(body))),
 } as const satisfies { readonly [work: string]: (data: Data) => number | Promise<number> };
 type Work = keyof typeof WORKS;
 
@@ -116,8 +117,11 @@ function byWork<T>(of: (work: Work) => T): { [work in Work]: T } {
   return Object.fromEntries(WORK_NAMES.map((work) => [work, of(work)])) as { [work in Work]: T };
 }
 
-/** From trace items to messages, one invocation of `tail()` each. */
-async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
+/**
+ * From trace items to messages, one invocation of `tail()` each. @param job that is known to be
+ * enabled.
+ */
+async function gathered(items: readonly TraceItem[], job: JobConfig): Promise<ArrayBuffer[]> {
   const bodies: ArrayBuffer[] = [];
   const sends: Promise<void>[] = [];
   const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
@@ -131,6 +135,7 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
     config: { selfName: "logship", defaultScriptName: "unnamed", seal: SEAL, shards: 1 },
     platform: { now: () => NOON, sleep: () => woken },
     gatherer: new Gatherer(),
+    forTakeover: () => takesOver(job),
     waitUntil: (promise: Promise<void>) => sends.push(promise),
     pack: () => Promise.reject(new Error("each isolate is measured by itself")),
     countLost: () => Promise.reject(new Error("nothing is lost")),

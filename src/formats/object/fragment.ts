@@ -1,46 +1,26 @@
-import { constants, deflateRawSync } from "node:zlib";
 import { concat, encodeUtf8, free } from "../../base/bytes.ts";
+import { deflateFragment } from "../../base/deflate.ts";
 import {
   COMPACT_AT_RAW_BYTES,
   FRAGMENT_MAX_RAW_BYTES,
   FRAGMENT_MAX_RECORDS,
   FRAGMENT_MIN_DEFLATE_BYTES,
 } from "../../base/limits.ts";
+import type { Takeover } from "../queue/message.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
 import { hashJson } from "../sketch/terms.ts";
 import type { Fragment, FragmentSizes } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
-/** Deflate level of everything that ends up in an object. */
-export const OBJECT_DEFLATE_LEVEL = 6;
-
-/**
- * Memory for the compressor's tables. The maximum takes some 128 kB more than the default, and is 5
- * % faster.
- */
-const MEMORY_LEVEL = 9;
-
-/**
- * Deflates up to a sync flush: whole bytes, no last block, so that another deflated fragment can
- * follow in one gzip member. The buffer is its own.
- */
-export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
-  const options = { level: OBJECT_DEFLATE_LEVEL, memLevel: MEMORY_LEVEL, finishFlush: constants.Z_SYNC_FLUSH };
-  const deflated = deflateRawSync(raw, options);
-  const own = concat([deflated]);
-  free(deflated);
-  return own;
+/** Of which records a fragment is, beside their bytes. */
+interface Held extends Pick<Fragment, "day" | "records" | "firstEventMs" | "lastEventMs" | "oldestTakenMs"> {
+  part: string;
 }
 
-interface OpenFragment {
-  day: number;
-  part: string;
+interface OpenFragment extends Omit<Held, "records"> {
   texts: string[];
   rawBytes: number;
-  firstEventMs: number;
-  lastEventMs: number;
-  oldestTakenMs: number;
 }
 
 /** How fragments are made. As of an encoder. */
@@ -119,28 +99,38 @@ export class FragmentBuilder {
     return this.#done;
   }
 
-  #close(open: OpenFragment): void {
-    const raw = encodeUtf8(open.texts.join(this.#delimiter));
+  #close({ texts, ...open }: OpenFragment): void {
+    const raw = encodeUtf8(texts.join(this.#delimiter));
     const { finishRecords, finishBytes } = this.#making.sizes;
-    const deflated = raw.length >= finishBytes || open.texts.length >= finishRecords;
-    const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
-    const content = contentOf(raw);
-    const hashes = this.#isSketched ? hashesOf(raw, open.texts.length) : null;
+    const deflated = raw.length >= finishBytes || texts.length >= finishRecords;
     const body = deflated ? this.#making.finish(raw) : raw;
+    const held = { ...open, records: texts.length };
+    this.#done.push(fragmentOf(held, { deflated, ...contentOf(raw), body }, this.#isSketched ? raw : null));
     if (deflated) free(raw);
-    this.#done.push({
-      day,
-      ...(part !== "" && { part }),
-      deflated,
-      records: open.texts.length,
-      ...content,
-      firstEventMs,
-      lastEventMs,
-      oldestTakenMs,
-      body,
-      ...(hashes !== null && { hashes }),
-    });
   }
+}
+
+/** Whether so much is one fragment that is finished at once: what an object can take over. */
+export function isFinishedFragment(records: number, rawBytes: number): boolean {
+  const { sizes } = DEFLATED;
+  return records <= sizes.records && rawBytes <= sizes.bytes && rawBytes >= sizes.finishBytes;
+}
+
+/** All records of a message as a fragment. @param isSketched hashes of their words are wanted. */
+export function takenOver({ deflated, text, rawBytes, crc }: Takeover, held: Held, isSketched: boolean): Fragment {
+  // In a buffer of its own: a view would carry the message through a durable object call.
+  const written = { deflated: true, rawBytes, crc, body: concat([deflated]) };
+  return fragmentOf(held, written, isSketched ? encodeUtf8(text) : null);
+}
+
+/** @param lines of JSON, whose words' hashes are wanted; null: none are. */
+function fragmentOf(
+  { part, ...held }: Held,
+  written: Pick<Fragment, "deflated" | "rawBytes" | "crc" | "body">,
+  lines: Uint8Array | null,
+): Fragment {
+  const hashes = lines && hashesOf(lines, held.records);
+  return { ...held, ...(part !== "" && { part }), ...written, ...(hashes !== null && { hashes }) };
 }
 
 /** Hashes of the words in so many lines of JSON; null: too many. */

@@ -1,5 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../../base/bytes.ts";
+import { deflateFragment } from "../../base/deflate.ts";
 import { inflated } from "../../base/streams.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { InvocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
@@ -8,7 +9,7 @@ import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../record/source.ts";
 import type { Assembly, Encoder, EncoderKind, Gatherer } from "./encoder.ts";
-import { DEFLATED, deflateFragment, FragmentBuilder } from "./fragment.ts";
+import { DEFLATED, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
 
 /**

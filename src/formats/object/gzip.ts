@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { concat } from "../../base/bytes.ts";
+import { LAST_BLOCK } from "../../base/deflate.ts";
 import type { Content, Part } from "./encoder.ts";
 
 /**
@@ -74,7 +75,7 @@ export function memberTail(suffix: Uint8Array, content: Content): Part {
  */
 export function gzipTrailer({ rawBytes, crc }: Content): Uint8Array {
   const trailer = new Uint8Array(GZIP_TRAILER_BYTES);
-  trailer.set([0x03, 0x00]); // a last, empty block of fixed codes
+  trailer.set(LAST_BLOCK);
   const view = new DataView(trailer.buffer);
   view.setUint32(2, crc >>> 0, true);
   view.setUint32(6, rawBytes % 2 ** 32, true);

@@ -54,6 +54,12 @@ export function unplain(format: OutputFormat): readonly (keyof OutputFormat)[] {
   return (Object.keys(plain) as (keyof OutputFormat)[]).filter((name) => format[name] !== plain[name]);
 }
 
+/** Whether records are written as their canonical lines, and nothing else. */
+export function isAsItCame(format: OutputFormat): boolean {
+  const isPlain = unplain(format).length === 0 && !format.escapeDollarBrace && format.rows === undefined;
+  return isPlain && namesOf(format).join() === FIELD_NAMES.join();
+}
+
 /**
  * The parts of a record, in order: the first text, the first field's value, the second text, …, the
  * last text. One more text than fields.

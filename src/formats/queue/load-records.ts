@@ -7,7 +7,7 @@ import { isDeeperThan } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
 import { type Texts, truncate } from "../record/truncate.ts";
 import type { MacKey } from "./mac.ts";
-import { decodeEnvelope, decodeMessage, isNewer, type Message, type Part } from "./message.ts";
+import { decodeEnvelope, decodeMessage, isNewer, type Message, type Part, type Takeover } from "./message.ts";
 import type { Delivery } from "./retries.ts";
 
 /** A record as jobs get it. */
@@ -30,6 +30,8 @@ export interface Loaded {
   size: number;
   /** All characters of its records are ASCII, as shipped too. */
   ascii: boolean;
+  /** Its records as they came, for objects to take over; absent: they are compressed anew. */
+  takeover?: Takeover;
 }
 
 export type Loading =
@@ -58,7 +60,7 @@ function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: 
   if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
   const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const { isAuthentic = false, ascii } = content.value;
+  const { isAuthentic = false, ascii, takeover, parts } = content.value;
   let { byteLength: bytes } = body as ArrayBuffer;
   const loaded: Loaded[] = [];
   for (const { part, lines, extras } of linesOfParts(content.value)) {
@@ -72,7 +74,7 @@ function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: 
       records.push(loadedRecord(index, whole));
       size += line.length + extra.length;
     }
-    loaded.push({ message: part, bytes, records, size, ascii });
+    loaded.push({ message: part, bytes, records, size, ascii, ...(takeover && parts.length === 1 && { takeover }) });
     bytes = 0;
   }
   return { kind: "loaded", loaded };
@@ -111,14 +113,15 @@ interface OfferedMessage {
 export function loadOffered(
   { body, parts, off }: OfferedMessage,
   keys: readonly MacKey[],
-): Pick<Loaded, "message" | "records" | "ascii">[] | string {
+): Omit<Loaded, "bytes" | "size">[] | string {
   const loading = load(storedMessage(body), keys);
   if (loading.kind !== "loaded") return loading.why;
   return loading.loaded
     .filter(({ message }) => parts.includes(message.id))
-    .map(({ message, records, ascii }) => {
+    .map((part) => {
+      const { message, records, ascii } = part;
       const names = off[message.id];
-      if (names === undefined) return { message, records, ascii };
+      if (names === undefined) return part;
       return { message, records: records.filter(({ whole }) => !names.includes(whole.ScriptName)), ascii };
     });
 }

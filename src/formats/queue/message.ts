@@ -1,5 +1,6 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../../base/bytes.ts";
+import { deflateFragment, LAST_BLOCK } from "../../base/deflate.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { DedupId } from "../../base/storage/dedup-id.ts";
 import { vettedExtras } from "../record/extras.ts";
@@ -19,7 +20,7 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | --- | --- |
  * | 0–1 | `LS` |
  * | 2 | format version, 1 |
- * | 3 | flags: 1 deflated, 2 the first part is keyed; the upper four bits as in its own flags |
+ * | 3 | flags: 1 deflated, 2 the first part is keyed, 4 deflated as a fragment of an object; the upper four bits as in its own flags |
  * | 4–19 | id of the first part |
  * | 20–27 | time of intake of the oldest part, ms since the epoch |
  * | 28–31 | length of the head: these 40 bytes and its blocks |
@@ -49,6 +50,8 @@ const MAGIC = 0x4c53;
 const VERSION = 1;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
+/** Before its last block, which is empty, an object can take the stream over. */
+const FLAG_TAKEOVER = 4;
 /** Where the bits begin that say how many shards there are. */
 const SHARDS_AT = 4;
 
@@ -91,6 +94,18 @@ export interface Message extends Envelope {
   ascii: boolean;
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
   isAuthentic?: true;
+  /** Absent: objects cannot take it over. */
+  takeover?: Takeover;
+}
+
+/** The lines of an authentic message as an object takes them over. */
+export interface Takeover {
+  /** As `deflateFragment` does. A view of the message. */
+  deflated: Uint8Array;
+  /** What is deflated: each line ended by a newline, its length in bytes, and its CRC-32. */
+  text: string;
+  rawBytes: number;
+  crc: number;
 }
 
 /**
@@ -99,6 +114,7 @@ export interface Message extends Envelope {
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
  * @param more blocks beside those of this version.
  * @param seal absent: without one.
+ * @param isForTakeover objects are to take it over: it has one part, and a seal.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
 export function encodeParts(
@@ -106,17 +122,18 @@ export function encodeParts(
   raw: Uint8Array,
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
   seal?: MacKey,
+  isForTakeover = false,
 ): Uint8Array<ArrayBuffer> {
-  const { body: lines, isDeflated } = packLines(raw, parts.length);
+  const { lines, flags } = isForTakeover ? packForTakeover(raw) : packLines(raw, parts.length);
   const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
   const blocks = encodeBlocks([
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
     ...encodeSources(parts),
-    ...(seal ? [encodeMac(body, formOf(isDeflated), seal)] : []),
+    ...(seal ? [encodeMac(body, formOf(flags), seal)] : []),
     ...(more.head ?? []),
   ]);
-  if (isDeflated) free(lines);
+  if (lines !== raw) free(lines);
   const headLength = HEADER_BYTES + blocks.length;
   const message = new Uint8Array(headLength + body.length);
   message.set(blocks, HEADER_BYTES);
@@ -128,7 +145,7 @@ export function encodeParts(
   const view = new DataView(message.buffer);
   view.setUint16(0, MAGIC);
   view.setUint8(2, VERSION);
-  view.setUint8(3, (isDeflated ? FLAG_DEFLATED : 0) | flagsOf(parts[0]));
+  view.setUint8(3, flags | flagsOf(parts[0]));
   view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
   view.setUint32(32, bodyLength);
@@ -136,9 +153,9 @@ export function encodeParts(
   return message;
 }
 
-/** What decides how a body is read. */
-function formOf(isDeflated: boolean): number {
-  return 2 * VERSION + Number(isDeflated);
+/** What decides how a body is read, and what is made of it. */
+function formOf(flags: number): number {
+  return 2 * VERSION + (flags & FLAG_DEFLATED) + 32 * (flags & FLAG_TAKEOVER);
 }
 
 function encodePart(part: Part): Uint8Array {
@@ -260,7 +277,7 @@ export function decodeMessage(body: unknown, keys: readonly MacKey[] = []): Deco
   return { ok: true, value: { ...envelope, ...lines.value } };
 }
 
-type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isAuthentic">;
+type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isAuthentic" | "takeover">;
 
 function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, keys: readonly MacKey[]): Decoded<Lines> {
   const says = head.get(BODY);
@@ -271,18 +288,20 @@ function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, key
   const blocks = decodeBlocks(body);
   const packed = blocks?.get(LINES);
   if (blocks === null || packed === undefined) return { ok: false, why: "has no records" };
-  const form = { rawLength: view.getUint32(0), isDeflated: isDeflated(message) };
-  const read = readLines(packed, form, (raw) => crc32(raw) === view.getUint32(4));
+  const [rawBytes, crc] = [view.getUint32(0), view.getUint32(4)];
+  const flags = message[3] ?? 0;
+  const form = { rawLength: rawBytes, isDeflated: (flags & FLAG_DEFLATED) !== 0 };
+  const read = readLines(packed, form, (raw) => crc32(raw) === crc);
   if (!read.ok) return read;
-  const { lines, ascii } = read.value;
+  const { lines, text, ascii } = read.value;
   const extras = decodeExtras(blocks, lines.length);
-  if (!isAuthentic(head, body, formOf(form.isDeflated), keys))
+  // What ends a stream of another writer could end an object.
+  if (!isAuthentic(head, body, formOf(flags), keys))
     return { ok: true, value: { lines, ascii, ...(extras && { extras: extras.map(vettedExtras) }) } };
-  return { ok: true, value: { lines, ascii, isAuthentic: true, ...(extras && { extras }) } };
-}
-
-function isDeflated(message: Uint8Array): boolean {
-  return ((message[3] ?? 0) & FLAG_DEFLATED) !== 0;
+  const isForTakeover = (flags & FLAG_TAKEOVER) !== 0;
+  const takeover = isForTakeover && { deflated: packed.subarray(0, -LAST_BLOCK.length), text, rawBytes, crc };
+  const more = { ...(extras && { extras }), ...(takeover && { takeover }) };
+  return { ok: true, value: { lines, ascii, isAuthentic: true, ...more } };
 }
 
 /** What a part is remembered by. */
@@ -304,22 +323,27 @@ const ONCE = { level: 2 } as const;
 const SHARED = { level: 3 } as const;
 
 interface PackedLines {
-  body: Uint8Array;
-  isDeflated: boolean;
+  lines: Uint8Array;
+  flags: number;
 }
 
 /** Deflates lines where that makes them shorter. @param parts how many the message has. */
 function packLines(raw: Uint8Array, parts: number): PackedLines {
   const deflated = deflateRawSync(raw, parts > 1 ? SHARED : ONCE);
-  if (deflated.length < raw.length) return { body: deflated, isDeflated: true };
+  if (deflated.length < raw.length) return { lines: deflated, flags: FLAG_DEFLATED };
   free(deflated);
-  return { body: raw, isDeflated: false };
+  return { lines: raw, flags: 0 };
+}
+
+/** Deflates them once for all: even what does not become shorter is taken over. */
+function packForTakeover(raw: Uint8Array): PackedLines {
+  return { lines: deflateFragment(raw, LAST_BLOCK), flags: FLAG_DEFLATED | FLAG_TAKEOVER };
 }
 
 /** Strict, and keeps a byte order mark: the text must be exactly what was written. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-type ReadLines = { ok: true; value: { lines: string[]; ascii: boolean } } | { ok: false; why: string };
+type ReadLines = { ok: true; value: { lines: string[]; text: string; ascii: boolean } } | { ok: false; why: string };
 
 /** How lines were packed. */
 interface LinesForm {
@@ -351,7 +375,7 @@ function readLines(
     const text = decoder.decode(raw);
     const lines = text.split("\n");
     if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
-    return { ok: true, value: { lines, ascii: text.length === raw.length } };
+    return { ok: true, value: { lines, text, ascii: text.length === raw.length } };
   } catch {
     return { ok: false, why: "is not UTF-8" };
   } finally {

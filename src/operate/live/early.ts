@@ -1,9 +1,9 @@
 import { errorText, log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import { RecordLine } from "../../formats/record/line.ts";
-import { JobsCache } from "../../ship/consumer/jobs-cache.ts";
 import type { EarlyPart } from "../../ship/intake/viewers.ts";
 import { type OptOut, offNow, optedOut } from "../../ship/job/config.ts";
+import { JobsCache } from "../../ship/job/jobs-cache.ts";
 import type { Arrived, ArrivedPart } from "./arrived.ts";
 import type { Turn } from "./shown-parts.ts";
 

@@ -7,6 +7,7 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../../base/limits.ts";
+import { isFinishedFragment } from "../../formats/object/fragment.ts";
 import { encodeExtras } from "../../formats/queue/extras.ts";
 import type { MacKey } from "../../formats/queue/mac.ts";
 import { encodeParts } from "../../formats/queue/message.ts";
@@ -38,6 +39,11 @@ export interface PackingContext {
   shards: number;
   /** Absent: messages are not sealed. */
   seal?: MacKey;
+  /**
+   * Whether messages that could be fragments are compressed for objects to take over; absent: no.
+   * Asked only where it matters.
+   */
+  forTakeover?: () => boolean;
 }
 
 /** Of the buffer for lines at first, in bytes. */
@@ -127,10 +133,11 @@ export class RecordPacker {
   }
 
   #encode(id: string, lines: readonly PartLine[], raw: Uint8Array): Uint8Array<ArrayBuffer> {
-    const { takenInMs, source, seal, keyed, shards } = this.#context;
+    const { takenInMs, source, seal, keyed, shards, forTakeover } = this.#context;
     const extras = this.#extraBytes === 0 ? [] : encodeExtras(lines.map(({ extra }) => extra));
     const part = { id, takenInMs, keyed, shards, records: lines.length, ...(source && { source }) };
-    return encodeParts([part], raw, { body: extras }, seal);
+    const mayTakeOver = seal !== undefined && isFinishedFragment(part.records, raw.length);
+    return encodeParts([part], raw, { body: extras }, seal, mayTakeOver && forTakeover?.());
   }
 }
 

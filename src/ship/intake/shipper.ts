@@ -8,6 +8,7 @@ import { appendCall } from "./direct.ts";
 import { isolateKeyShards } from "./key-shards.ts";
 import { isolatePlaces } from "./places.ts";
 import { takeEvents } from "./take.ts";
+import { isolateTakeovers } from "./takeovers.ts";
 import { earlyCall, isolateViewers } from "./viewers.ts";
 
 export interface ShipOptions {
@@ -46,6 +47,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
       if (bytes.length > EVENTS_BODY_MAX_BYTES) throw new TypeError(TOO_LARGE);
       return bytes;
     };
+    const waitUntil = (promise: Promise<void>): void => this.ctx.waitUntil(promise);
     const taken = await takeEvents(
       { room, read, ndjson: false, idempotencyKey: key },
       {
@@ -57,11 +59,8 @@ export class Shipper extends WorkerEntrypoint<Env> {
         keyShards: () => isolateKeyShards.of(this.env),
         source: "rpc",
         waitS: (places) => isolatePlaces.waitS("rpc", places, this.env, platform),
-        early: isolateViewers.by({
-          call: earlyCall(this.env),
-          waitUntil: (promise) => this.ctx.waitUntil(promise),
-          platform,
-        }),
+        early: isolateViewers.by({ call: earlyCall(this.env), waitUntil, platform }),
+        forTakeover: isolateTakeovers.by({ env: this.env, waitUntil, platform }),
       },
     );
     const { oddTimes } = taken.ok ? taken : {};

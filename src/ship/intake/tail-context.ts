@@ -5,6 +5,7 @@ import { appendCall } from "./direct.ts";
 import type { Gatherer } from "./gather.ts";
 import { packer } from "./packer.ts";
 import type { TailContext } from "./tail.ts";
+import { isolateTakeovers } from "./takeovers.ts";
 import { earlyCall, isolateViewers, type Viewers } from "./viewers.ts";
 
 /** @param gatherer shared by all invocations of the isolate. @param viewers likewise. */
@@ -23,6 +24,7 @@ export function tailContext(
     gatherer,
     waitUntil,
     early: viewers.by({ call: earlyCall(env), waitUntil, platform }),
+    forTakeover: isolateTakeovers.by({ env, waitUntil, platform }),
     pack: (part) => packer(env.PACKER).pack(part),
     countLost: (events, why) => traceLog(env.TRACE_LOG, 0).countLost(events, why),
   };

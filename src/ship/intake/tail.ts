@@ -22,7 +22,7 @@ import { type Early, earlyParts } from "./viewers.ts";
 const DEADLINES: Deadlines = { queueMs: 4_000, logMs: 10_000 };
 const COUNT_MS = 3_000;
 
-export interface TailContext extends Sending, Packing {
+export interface TailContext extends Sending, Packing, Pick<PackingContext, "forTakeover"> {
   config: IntakeConfig;
   platform: Pick<Platform, "now" | "sleep">;
   /** Shared by all invocations of this isolate. */
@@ -95,7 +95,7 @@ async function send(lines: readonly Entry[], isHeld: boolean, context: TailConte
 
 /** @returns how many records are lost. */
 async function sendLines(lines: readonly Entry[], isHeld: boolean, context: TailContext): Promise<number> {
-  const { gatherer, early } = context;
+  const { gatherer, early, forTakeover } = context;
   const { source, policy, backoff } = gatherer;
   const { seal, shards } = context.config;
   const nowMs = context.platform.now();
@@ -107,6 +107,7 @@ async function sendLines(lines: readonly Entry[], isHeld: boolean, context: Tail
   const { messages, packed, tooLarge } = pack(lines, {
     ...{ takenInMs: nowMs, source, idOf: (n) => (n === 0 && part?.id) || idOf(n), keyed: false, shards },
     ...(seal && { seal }),
+    ...(forTakeover && { forTakeover }),
   });
   gatherer.uncounted.unfit += tooLarge;
   try {

@@ -37,7 +37,10 @@ export type Taken =
   /** Nothing was taken: the sender names too much. */
   | { ok: false; status: 429; message: string; retryAfterS: number };
 
-export interface TakeContext extends Sending, Pick<IntakeConfig, "defaultScriptName" | "extraFields" | "shards"> {
+export interface TakeContext
+  extends Sending,
+    Pick<PackingContext, "forTakeover">,
+    Pick<IntakeConfig, "defaultScriptName" | "extraFields" | "shards"> {
   /** Asked for a request with a key. */
   keyShards(): Promise<KeyShards>;
   memory: Pick<Memory, "take">;
@@ -111,11 +114,12 @@ function packBody(
   context: TakeContext,
   keyShards: number | null,
 ): PackedEvents {
-  const { source, seal, shards } = context;
+  const { source, seal, shards, forTakeover } = context;
   const kept = context.early?.mayWatch() ? new KeptEntries() : null;
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
-  const written = { takenInMs: context.platform.now(), source, ...(seal && { seal }) };
+  const form = { ...(seal && { seal }), ...(forTakeover && { forTakeover }) };
+  const written = { takenInMs: context.platform.now(), source, ...form };
   const packing: PackingContext =
     key === null || keyShards === null
       ? { ...written, idOf: randomIds(shards), keyed: false, shards }

@@ -2,11 +2,14 @@ import { compileFilter } from "../../formats/filter/compile.ts";
 import { parseFilter } from "../../formats/filter/parse.ts";
 import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
-import { hasParts, partOf, readTemplate } from "../../formats/object/keys.ts";
+import { isFinishedFragment, takenOver } from "../../formats/object/fragment.ts";
+import { hasParts, type PathParts, partOf, readTemplate } from "../../formats/object/keys.ts";
+import { isAsItCame } from "../../formats/output/format.ts";
 import type { LoadedRecord } from "../../formats/queue/load-records.ts";
-import type { Part } from "../../formats/queue/message.ts";
+import type { Part, Takeover } from "../../formats/queue/message.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
+import { utcDay } from "../../formats/record/record.ts";
 import { hasRows } from "../../formats/record/rows.ts";
 import type { JobConfig } from "./config.ts";
 
@@ -18,6 +21,8 @@ export interface Offered {
   records: readonly LoadedRecord[];
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;
+  /** All records of the message as they came; absent: they are compressed anew. */
+  takeover?: Takeover;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
@@ -92,6 +97,14 @@ export function rulesOf(job: BuildingRules): string | null {
   return JSON.stringify([filter ?? "", hour, script, sketches, output]);
 }
 
+/**
+ * Whether a job ships all records as they came, whatever they are, so that its objects can take
+ * messages over.
+ */
+export function takesOver({ filter, sampleRate, output, path }: BuildingRules): boolean {
+  return !filter && sampleRate >= 1 && isAsItCame(output) && !readTemplate(path).script;
+}
+
 /** What a job ships of some parts, and what became of the rest. */
 export interface Prepared {
   /** Records that it was offered. */
@@ -114,7 +127,16 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
     job.sketches !== false,
   );
   const sum = { received: 0, filtered: 0, sampledOut: 0 };
-  for (const { message, records, ascii } of offered) {
+  const taken: Fragment[] = [];
+  const takes = takesOver(job);
+  for (const offer of offered) {
+    const { message, records, ascii } = offer;
+    sum.received += records.length;
+    const whole = takes ? wholeOf(offer, template, shipped, job.sketches !== false) : null;
+    if (whole !== null) {
+      taken.push(whole);
+      continue;
+    }
     const inSample = sample(message.id);
     const kept: RecordLine[] = [];
     for (const record of records) {
@@ -123,9 +145,30 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
       else kept.push(shipped(record));
     }
     for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
-    sum.received += records.length;
   }
-  return { ...sum, fragments: gatherer.finish() };
+  return { ...sum, fragments: [...taken, ...gatherer.finish()] };
+}
+
+/**
+ * All that is offered of a message, for a job that {@link takesOver}. null: it is no fragment, or
+ * some records are left out, truncated, or of another part of a day.
+ */
+function wholeOf(
+  { message, records, takeover }: Offered,
+  template: PathParts,
+  shipped: Plan["shipped"],
+  isSketched: boolean,
+): Fragment | null {
+  if (takeover === undefined || records.length !== message.records) return null;
+  if (!isFinishedFragment(records.length, takeover.rawBytes)) return null;
+  if (records.some((record) => shipped(record) !== record.whole)) return null;
+  const times = records.map(({ whole }) => whole.EventTimestampMs);
+  const [firstEventMs, lastEventMs] = [Math.min(...times), Math.max(...times)];
+  const partAt = (ms: number): string => partOf(template, ms, () => "");
+  const [day, part] = [utcDay(firstEventMs), partAt(firstEventMs)];
+  if (day !== utcDay(lastEventMs) || part !== partAt(lastEventMs)) return null;
+  const held = { day, part, records: records.length, firstEventMs, lastEventMs, oldestTakenMs: message.takenInMs };
+  return takenOver(takeover, held, isSketched);
 }
 
 /** The most that a job may write of these parts, in UTF-16 units. @throws as {@link prepare}. */

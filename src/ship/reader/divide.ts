@@ -1,9 +1,9 @@
 import { constants, inflateRawSync } from "node:zlib";
 import { concat, parsedJson } from "../../base/bytes.ts";
+import { deflateFragment } from "../../base/deflate.ts";
 import { FRAGMENT_MAX_RAW_BYTES } from "../../base/limits.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
-import { deflateFragment } from "../../formats/object/fragment.ts";
 import { contentOf, memberHead } from "../../formats/object/gzip.ts";
 import { NDJSON } from "../../formats/output/format.ts";
 import type { Leftover, Origin } from "../destinations/destination.ts";

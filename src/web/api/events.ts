@@ -13,6 +13,7 @@ import { isolateKeyShards } from "../../ship/intake/key-shards.ts";
 import { isolatePlaces } from "../../ship/intake/places.ts";
 import { SendError } from "../../ship/intake/send.ts";
 import { takeEvents } from "../../ship/intake/take.ts";
+import { isolateTakeovers } from "../../ship/intake/takeovers.ts";
 import { earlyCall, type Viewers } from "../../ship/intake/viewers.ts";
 import { BODY_CODE, bodyBytes, isJsonType, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
@@ -41,6 +42,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, vie
     source,
     waitS: (places: ReadonlySet<string>) => isolatePlaces.waitS(source, places, c.env, platform),
     early: viewers.by({ call: earlyCall(c.env), waitUntil, platform }),
+    forTakeover: isolateTakeovers.by({ env: c.env, waitUntil, platform }),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);

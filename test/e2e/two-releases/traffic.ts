@@ -173,6 +173,8 @@ export class Traffic implements AsyncDisposable {
     const since = await this.#now();
     await this.#create(KINDS[this.#made % KINDS.length] as Kind, this.#chance.pick(FILTERS));
     await this.#post(60);
+    // So large that objects take them over, once intake has asked for the jobs.
+    for (let large = 0; large < 2; large++) await this.#post(60, null, { padding: 3_000 });
     await this.#settled();
     const changes: readonly [string, () => Promise<unknown>][] = [
       ["rerun", () => this.#rerun(since)],
@@ -236,10 +238,12 @@ export class Traffic implements AsyncDisposable {
   }
 
   /** Events of all functions, some of them twice. */
-  async #post(count: number, only: string | null = null): Promise<void> {
+  /** @param large without a key, in one message; absent: in parts of a request with a key. */
+  async #post(count: number, only: string | null = null, large?: { padding: number }): Promise<void> {
     const scriptName = only ?? this.#chance.pick(SCRIPTS);
     const outcome = this.#chance.pick(["ok", "exception"]);
-    const events = this.#oracle.mint(count, { days: 2, stepMs: 1_200_000, scriptName, outcome });
+    const when = large ?? { days: 2, stepMs: 1_200_000 };
+    const events = this.#oracle.mint(count, { ...when, scriptName, outcome });
     const isOff = this.#off.has(scriptName);
     for (const known of isOff ? [] : this.#known) {
       const kept = events.filter(known.keeps);
@@ -247,10 +251,10 @@ export class Traffic implements AsyncDisposable {
       known.owed += kept.length;
       this.#oracle.acknowledged(known.job.id, kept);
     }
-    const idempotencyKey = `mix-${this.#requests++}`;
+    const key = large ? {} : { idempotencyKey: `mix-${this.#requests++}` };
     const bodies = events.map(({ event }) => event);
-    const times = this.#chance.between(1, 2);
-    for (let sent = 0; sent < times; sent++) await this.#api.postEvents(bodies, { idempotencyKey });
+    const times = large ? 1 : this.#chance.between(1, 2);
+    for (let sent = 0; sent < times; sent++) await this.#api.postEvents(bodies, key);
     this.#taken += count;
     if (isOff) this.#dropped += count;
     else if (only === null) this.#round.push(...events);

@@ -2,7 +2,7 @@ import { gunzipSync, inflateRawSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat } from "../../../src/base/bytes.ts";
-import { deflateFragment } from "../../../src/formats/object/fragment.ts";
+import { deflateFragment } from "../../../src/base/deflate.ts";
 import {
   contentOf,
   GZIP_HEADER,

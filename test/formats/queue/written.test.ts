@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { fromBase64 } from "../../../src/base/bytes.ts";
+import { macKeyOf } from "../../../src/formats/queue/mac.ts";
 import { decodeMessage } from "../../../src/formats/queue/message.ts";
 
 const part = (n: number, records: number, keyed: boolean) => ({
@@ -42,5 +43,18 @@ describe("a message", () => {
       ok: true,
       value: { ...expected, ascii: false, lines: ['{"a":1}', '{"b":"ä"}', '{"c":3}'] },
     });
+  });
+
+  it("that objects can take over is read, by its seal, as it is deflated", () => {
+    const base64 =
+      "TFMBBZmZmZmZmZmZmZmZmZmZmZkAAAGh+O9hSQAAAHAAAAAmv34cvwEAAAAdmZmZmZmZmZmZmZmZmZmZmQAAAaH472FJAAAAAwACAAAADAAAABvBJH1S3rGA5QQAAAAQfZbxJOAcA/zTS/DdSOLT2wEAAAAhqlZKVLIyrOWqVkpSslI6vEQJxExWsjKu5QIAAAD//wMA";
+    const lines = ['{"a":1}', '{"b":"ä"}', '{"c":3}'];
+    const value = { parts: [part(9, 3, false)], lines, ascii: false };
+    const { buffer } = fromBase64(base64);
+    expect(decodeMessage(buffer)).toEqual({ ok: true, value });
+    const deflated = fromBase64("qlZKVLIyrOWqVkpSslI6vEQJxExWsjKu5QIAAAD//w==");
+    const takeover = { deflated, text: `${lines.join("\n")}\n`, rawBytes: 27, crc: 0xc1247d52 };
+    const keys = [macKeyOf(new Uint8Array(32))];
+    expect(decodeMessage(buffer, keys)).toEqual({ ok: true, value: { ...value, isAuthentic: true, takeover } });
   });
 });

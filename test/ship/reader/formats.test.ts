@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
+import { deflateFragment } from "../../../src/base/deflate.ts";
 import { FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../../../src/base/limits.ts";
-import { deflateFragment } from "../../../src/formats/object/fragment.ts";
 import { contentOf, GZIP_HEADER, gzipTrailer } from "../../../src/formats/object/gzip.ts";
 import { NDJSON, type OutputFormat } from "../../../src/formats/output/format.ts";
 import { noise } from "../../formats/record/samples.ts";

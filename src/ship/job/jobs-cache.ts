@@ -1,7 +1,7 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
-import type { JobsSnapshot } from "../job/config.ts";
-import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
+import type { JobsSnapshot } from "./config.ts";
+import { isUnchanged, readSnapshot } from "./snapshot.ts";
 
 /** Deadline of the control plane, in ms. */
 const ANSWER_MS = 5_000;

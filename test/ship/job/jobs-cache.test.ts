@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { JobsCache } from "../../../src/ship/consumer/jobs-cache.ts";
 import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
-import { job, snapshot } from "./scripted.ts";
+import { JobsCache } from "../../../src/ship/job/jobs-cache.ts";
+import { job, snapshot } from "../consumer/scripted.ts";
 
 /** A control plane with scripted answers, call by call. */
 function control(...answers: unknown[]) {
