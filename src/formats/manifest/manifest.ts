@@ -24,6 +24,8 @@ export interface Manifest {
   /** `YYYYMMDD`, of a deleted job: on this day. Days after it and the next get no manifest. */
   deleted?: string;
   objects: ListedObject[];
+  /** Of these objects, and of others of this day. Absent: there are none. */
+  sketches?: ListedSketch[];
   /** Of `objects`. */
   sums: { objects: number; records: number; bytes: number };
   deliveries: ListedNode[];
@@ -60,6 +62,17 @@ export interface ListedObject {
   copy_of?: number;
   /** Absent: it is here. `unknown`: the destination has changed since, and it may be elsewhere. */
   at?: "elsewhere" | "unknown";
+}
+
+/** A file by which searches pass over objects; without it they read them. */
+export interface ListedSketch {
+  key: string;
+  bytes: number;
+  sha256: string;
+  /** Its end, which says where the rest is. */
+  head: { bytes: number; sha256: string };
+  /** How many it knows. */
+  objects: number;
 }
 
 /** How far the deliveries of a shard's segment are listed. */

@@ -1,6 +1,11 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, settled, TimeoutError } from "../../base/platform.ts";
-import { type Looked, sketchesOf } from "../../formats/sketch/sketch-store.ts";
+import { isSegment, membersIn, membersOut } from "../../formats/sketch/group.ts";
+import { HASHES } from "../../formats/sketch/sketch.ts";
+import { type Asked, type StoredGroup, sketchesOf } from "../../formats/sketch/sketch-store.ts";
+import { ALL, heldBy, type Wanted } from "../../formats/sketch/wanted.ts";
+import type { OpenDestination } from "../../ship/destinations/destination.ts";
+import { readSmall } from "../../ship/destinations/read-small.ts";
 import type { Needed } from "./needed-terms.ts";
 import { wantedIn } from "./query.ts";
 import type { Source } from "./source.ts";
@@ -20,13 +25,19 @@ export interface Sketched {
   /** UTC days since the epoch. */
   day: number;
   mark: string;
+  /** Where its job has its objects, and sketches of days that are over. */
+  store: Pick<OpenDestination, "read">;
 }
 
-/** Stores of sketches that are asked side by side. */
+/** Stores of sketches that are asked side by side, and groups in buckets that are read so. */
 const ASKED_AT_ONCE = 8;
+const READ_AT_ONCE = 6;
 
 /** Deadline of a question, in ms. One that misses it is not asked again by this search. */
 const ASK_MS = 10_000;
+
+/** After so many segments that a job's bucket did not give, it is asked for no more of them. */
+const REFUSALS_MAX = 3;
 
 /** @param sketched the objects that may have a sketch. */
 export function sketchLookUp(
@@ -35,31 +46,79 @@ export function sketchLookUp(
   sketched: ReadonlyMap<Source, Sketched>,
 ): LookUp {
   const silent = new Set<string>();
+  const refusals = new Map<number, number>();
   const wanted = wantedIn(needed);
   return async (sources) => {
     const known = sources.flatMap((source) => {
-      const { day, mark } = sketched.get(source) ?? {};
-      return day === undefined || mark === undefined ? [] : [{ source, day, mark }];
+      const of = sketched.get(source);
+      return of === undefined ? [] : [{ source, ...of }];
     });
     const groups = Map.groupBy(known, ({ source: { job, node }, day }) => `${job},${node},${day}`);
     const out = new Set<Source>();
     let bytes = 0;
     await settled([...groups], ASKED_AT_ONCE, async ([name, group]) => {
-      const [{ source, day }] = group as [(typeof group)[number]];
+      const [{ source, day, store }] = group as [(typeof group)[number]];
       if (wanted === null || silent.has(name)) return;
-      const asked = group.map(({ source: { batch }, mark }) => ({ batch, mark }));
-      const store = sketchesOf(sketches, source.job, source.node, day);
-      const ask = async (): Promise<Looked> => store.look(asked, wanted);
+      const { job, node } = source;
+      const leave = (marks: readonly string[]): void => {
+        const left = new Set(marks);
+        for (const each of group) if (left.has(each.mark)) out.add(each.source);
+      };
+      const ask = async (): Promise<Asked> =>
+        sketchesOf(sketches, job, node, day).ask(
+          HASHES,
+          group.map(({ source: { batch }, mark }) => ({ batch, mark })),
+          wanted,
+        );
       try {
-        const looked = await answered("SketchStore", ASK_MS, ask());
-        const batches = new Set(looked.out);
-        for (const each of group) if (batches.has(each.source.batch)) out.add(each.source);
-        bytes += looked.bytes;
+        const asked = await answered("SketchStore", ASK_MS, ask());
+        leave(asked.out);
+        bytes += asked.bytes;
+        const refused = (): number => refusals.get(job) ?? 0;
+        await settled(asked.stored, READ_AT_ONCE, async (stored) => {
+          const read = await readGroup(stored, wanted, store, () => refused() >= REFUSALS_MAX);
+          bytes += read.bytes;
+          refusals.set(job, refused() + read.refusals);
+          leave(read.out);
+        });
       } catch (error) {
         if (error instanceof TimeoutError) silent.add(name);
-        log.warn("sketches were not asked, and their objects are read", { job: source.job, error: errorText(error) });
+        log.warn("sketches were not asked, and their objects are read", { job, error: errorText(error) });
       }
     });
     return { out, bytes };
+  };
+}
+
+/**
+ * Which objects of a group cannot hold what is wanted, by its segments in the bucket. What is not
+ * there, or differs from what was written, excludes none.
+ */
+async function readGroup(
+  { key, shape, members, segments }: StoredGroup,
+  wanted: Wanted,
+  store: Pick<OpenDestination, "read">,
+  isEnough: () => boolean,
+): Promise<{ out: string[]; bytes: number; refusals: number }> {
+  const held = new Map<number, bigint>();
+  const sum = { bytes: 0, refusals: 0 };
+  for (const segment of segments) {
+    if (isEnough()) break;
+    const bounds = { maxBytes: segment.bytes, ms: ASK_MS, range: segment };
+    const read = await readSmall(store, key, bounds);
+    if (read.ok) sum.bytes += read.bytes.length;
+    // Nothing is wrong with the bucket: somebody removed it, or the job ships elsewhere now.
+    else if (read.why === "refused" && read.answer.why === "gone") break;
+    else sum.refusals += 1;
+    // One at a time is held: of many words, segments are as much as the group.
+    if (read.ok && isSegment(read.bytes, segment))
+      for (const hash of segment.hashes) held.set(hash, membersIn(read.bytes, shape, hash));
+  }
+  return {
+    ...sum,
+    out: membersOut(
+      members,
+      heldBy(wanted, (hash) => held.get(hash) ?? ALL),
+    ),
   };
 }

@@ -72,9 +72,10 @@ export async function listSources(
       unsearchable.push({ job, node, batch, number, firstMs, lastMs });
       continue;
     }
-    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => nodeAt(env.READERS, job, node));
+    const searched = stores.get(job) as SearchedJob;
+    const source = sourceOf(object, searched, node, () => nodeAt(env.READERS, job, node));
     list.push(source);
-    if (state === "delivered") sketched.set(source, object);
+    if (state === "delivered") sketched.set(source, { day: object.day, mark: object.mark, store: searched.store });
   }
   const lookUp = needed === null ? null : sketchLookUp(env.SKETCHES, needed, sketched);
   return { list, unsearchable, listedToMs, notSearched, ...(lookUp !== null && { lookUp }) };

@@ -7,6 +7,7 @@ import { migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
 import { readMacKeys, readSigning, readStoredMaxBytes } from "../../config.ts";
 import type { Signer } from "../../formats/manifest/signing.ts";
+import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { Pull, Pulled } from "../log/driver.ts";
@@ -108,6 +109,7 @@ export class JobReader extends DurableObject<Env> {
       },
       page: async (jobId, node, wanted, day) =>
         node === 0 ? this.deliveredOn(wanted, day) : named(jobId, node).deliveredOn(wanted, day),
+      sketches: (jobId, node, day) => sketchesOf(env.SKETCHES, jobId, node, day),
       commit,
     });
     this.#aside = new AsideObjects(sql, this.#state);

@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { encodeUtf8, fromBase64, fromHex, parsedJson, toBase64, toHex } from "../../base/bytes.ts";
+import { numbersIn, packed } from "./pairs.ts";
+import { HASHES, partAt } from "./sketch.ts";
+
+/**
+ * The sketch of about a hundred objects: for each word of any of them, some bits of its hash and
+ * the number of the object. It has segments by the first bits, so that one read tells which of the
+ * objects may hold a word; then its head.
+ */
+export interface Shape {
+  /** Of a hash, that are known. */
+  bits: number;
+  /** 2^n. */
+  segments: number;
+  /** How many objects. */
+  members: number;
+}
+
+/** Objects that one may have, and words of all of them together: some 45 MB. */
+export const MEMBERS_MAX = 128;
+export const GROUP_MAX_WORDS = 30_000_000;
+
+/** A segment has so many words at most, if hashes are spread evenly: 48 kB. */
+const WORDS_A_SEGMENT = 32_768;
+export const SEGMENTS_MAX = 1_024;
+
+/**
+ * So many different values of a hash for each word: a word that none of the objects holds seems to
+ * be in 0.06 to 0.12 of them, at about 12 bits a word.
+ */
+const SPARSENESS = 8;
+
+/** @param words of all members. @param parts the most that a member has. */
+export function shapeOf(members: number, words: number, parts: number): Shape {
+  let segments = parts;
+  while (segments < SEGMENTS_MAX && words / segments > WORDS_A_SEGMENT) segments *= 2;
+  const bits = Math.min(32, Math.ceil(Math.log2(SPARSENESS * Math.max(segments, words))));
+  return { bits, segments, members };
+}
+
+/**
+ * The segments of a group, each when it is asked for.
+ * @param parts the most that a member has.
+ * @param wordsIn the hashes of each member in one of so many parts, and maybe some of others.
+ */
+export function* segmentsOf(
+  shape: Shape,
+  parts: number,
+  wordsIn: (part: number) => readonly Uint32Array[],
+): Generator<Uint8Array<ArrayBuffer>> {
+  const { segments, members } = shape;
+  const { shift, mask } = keptOf(shape);
+  const each = segments / parts;
+  for (let part = 0; part < parts; part++) {
+    const words = wordsIn(part);
+    const ends = new Uint32Array(each + 1);
+    const first = part * each;
+    for (const hashes of words) {
+      for (let i = 0; i < hashes.length; i++) {
+        const segment = partAt(hashes[i] as number, segments) - first;
+        if (segment >= 0 && segment < each) ends[segment + 1] = (ends[segment + 1] as number) + 1;
+      }
+    }
+    let largest = 0;
+    for (let i = 1; i <= each; i++) {
+      largest = Math.max(largest, ends[i] as number);
+      ends[i] = (ends[i] as number) + (ends[i - 1] as number);
+    }
+    const values = new Uint32Array(ends[each] as number);
+    const next = ends.slice();
+    for (const [member, hashes] of words.entries()) {
+      for (let i = 0; i < hashes.length; i++) {
+        const hash = hashes[i] as number;
+        const segment = partAt(hash, segments) - first;
+        if (segment < 0 || segment >= each) continue;
+        const at = next[segment] as number;
+        next[segment] = at + 1;
+        values[at] = ((hash >>> shift) & mask) * members + member;
+      }
+    }
+    const spare = new Uint32Array(largest);
+    for (let i = 0; i < each; i++) yield packed(sorted(values.subarray(ends[i], ends[i + 1]), spare));
+  }
+}
+
+/** Which bits of a hash stand in a segment. */
+function keptOf({ bits, segments }: Shape): { shift: number; mask: number } {
+  return { shift: 32 - bits, mask: 2 ** bits / segments - 1 };
+}
+
+const DIGIT_BITS = 13;
+const DIGITS = 2 ** DIGIT_BITS;
+
+/**
+ * Sorts by the digits of numbers, a fifth of the time of `sort()`.
+ * @param spare is as large, and may have the result.
+ */
+function sorted(numbers: Uint32Array, spare: Uint32Array): Uint32Array {
+  let from = numbers;
+  let to = spare.subarray(0, numbers.length);
+  let all = 0;
+  for (let i = 0; i < numbers.length; i++) all |= numbers[i] as number;
+  for (let shift = 0; shift < 32 && all >>> shift > 0; shift += DIGIT_BITS) {
+    const next = new Uint32Array(DIGITS + 1);
+    for (let i = 0; i < from.length; i++) {
+      const digit = ((from[i] as number) >>> shift) & (DIGITS - 1);
+      next[digit + 1] = (next[digit + 1] as number) + 1;
+    }
+    for (let digit = 1; digit < DIGITS; digit++) next[digit] = (next[digit] as number) + (next[digit - 1] as number);
+    for (let i = 0; i < from.length; i++) {
+      const number = from[i] as number;
+      const digit = (number >>> shift) & (DIGITS - 1);
+      const at = next[digit] as number;
+      next[digit] = at + 1;
+      to[at] = number;
+    }
+    [from, to] = [to, from];
+  }
+  return from;
+}
+
+/** Which members, a bit each, may hold a word. A member whose bit is 0 certainly does not. */
+export function membersIn(segment: Uint8Array, shape: Shape, hash: number): bigint {
+  const { shift, mask } = keptOf(shape);
+  const from = ((hash >>> shift) & mask) * shape.members;
+  const found = numbersIn(segment, from, from + shape.members);
+  return found.reduce((bits, number) => bits | (1n << BigInt(number - from)), 0n);
+}
+
+/** The members whose bits are 0. */
+export function membersOut(members: readonly string[], held: bigint): string[] {
+  return members.filter((_, i) => (held & (1n << BigInt(i))) === 0n);
+}
+
+/** The end of a group's file: what its members are, and where its segments. */
+export interface Head {
+  bits: number;
+  /** The {@link markOf} of each object. */
+  members: readonly string[];
+  /** {@link ENTRY_BYTES} for each segment: its length, and the begin of its SHA-256. */
+  table: Uint8Array<ArrayBuffer>;
+}
+
+const HEAD_TYPE = "logship sketch";
+const SUM_BYTES = 8;
+const ENTRY_BYTES = 4 + SUM_BYTES;
+
+/** Tells the bytes of an object from all others: what a sketch says is of these bytes alone. */
+export function markOf({ sha256 }: { sha256: string }): string {
+  return sha256.slice(0, 16);
+}
+
+/** The entry of a segment in the table of a head. */
+export function entryOf(segment: Uint8Array): Uint8Array<ArrayBuffer> {
+  const entry = new Uint8Array(ENTRY_BYTES);
+  new DataView(entry.buffer).setUint32(0, segment.length);
+  entry.set(fromHex(sumOf(segment)), 4);
+  return entry;
+}
+
+function sumOf(segment: Uint8Array): string {
+  return createHash("sha256")
+    .update(segment)
+    .digest("hex")
+    .slice(0, 2 * SUM_BYTES);
+}
+
+export function encodeHead({ bits, members, table }: Head): Uint8Array<ArrayBuffer> {
+  return encodeUtf8(
+    `${JSON.stringify({ type: HEAD_TYPE, version: 1, hashes: HASHES, bits, members, table: toBase64(table) })}\n`,
+  );
+}
+
+/**
+ * @param bytes whose checksum is known, or that were never elsewhere.
+ * @returns null: it is of another version, or its words are.
+ */
+export function readHead(bytes: Uint8Array): Head | null {
+  const read = parsedJson(new TextDecoder().decode(bytes)) as
+    | (Omit<Head, "table"> & { type: unknown; version: unknown; hashes: unknown; table: string })
+    | null;
+  if (read?.type !== HEAD_TYPE || read.version !== 1 || read.hashes !== HASHES) return null;
+  return { bits: read.bits, members: read.members, table: fromBase64(read.table) };
+}
+
+/** A segment, as a search asks for it. */
+export interface Segment {
+  /** Of the group, where it begins. */
+  from: number;
+  bytes: number;
+  sum: string;
+  /** That are looked up in it. */
+  hashes: number[];
+}
+
+export function shapeIn({ bits, members, table }: Head): Shape {
+  return { bits, members: members.length, segments: table.length / ENTRY_BYTES };
+}
+
+/** Where each segment begins, and, last, where they end. */
+export function beginsIn({ table }: Head): Uint32Array {
+  const view = new DataView(table.buffer, table.byteOffset);
+  const begins = new Uint32Array(table.length / ENTRY_BYTES + 1);
+  for (let i = 1; i < begins.length; i++) begins[i] = (begins[i - 1] as number) + view.getUint32((i - 1) * ENTRY_BYTES);
+  return begins;
+}
+
+/** The segments in which these hashes are. */
+export function segmentsFor(head: Head, hashes: readonly number[]): Segment[] {
+  const begins = beginsIn(head);
+  const looked = Map.groupBy(hashes, (hash) => partAt(hash, shapeIn(head).segments));
+  return Array.from(looked, ([segment, those]) => {
+    const from = begins[segment] as number;
+    const entry = head.table.subarray(segment * ENTRY_BYTES, (segment + 1) * ENTRY_BYTES);
+    return { from, bytes: (begins[segment + 1] as number) - from, sum: toHex(entry.subarray(4)), hashes: those };
+  });
+}
+
+/** Whether these bytes are the segment. */
+export function isSegment(bytes: Uint8Array, { sum }: Segment): boolean {
+  return sumOf(bytes) === sum;
+}
