@@ -49,6 +49,14 @@ export interface ListedObject {
   segment: number;
   /** As the API lists it. */
   number: number;
+  /**
+   * Of its shard and segment: what searches know it by. Absent, like the next two of these, in
+   * manifests of 2026.11 and earlier releases.
+   */
+  batch?: number;
+  /** Before compression. */
+  raw_bytes?: number;
+  content_type?: string;
   /** Counts what its shard and segment has delivered, from 1. */
   delivery: number;
   key: string;

@@ -1,9 +1,19 @@
+import { createHash } from "node:crypto";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, settled, TimeoutError } from "../../base/platform.ts";
-import { isSegment, membersIn, membersOut } from "../../formats/sketch/group.ts";
+import type { ListedSketch } from "../../formats/manifest/manifest.ts";
+import {
+  type Head,
+  isSegment,
+  membersIn,
+  membersOut,
+  readHead,
+  segmentsFor,
+  shapeIn,
+} from "../../formats/sketch/group.ts";
 import { HASHES } from "../../formats/sketch/sketch.ts";
-import { type Asked, type StoredGroup, sketchesOf } from "../../formats/sketch/sketch-store.ts";
-import { ALL, heldBy, type Wanted } from "../../formats/sketch/wanted.ts";
+import { type Asked, type Marked, type StoredGroup, sketchesOf } from "../../formats/sketch/sketch-store.ts";
+import { ALL, hashesIn, heldBy, type Wanted } from "../../formats/sketch/wanted.ts";
 import type { OpenDestination } from "../../ship/destinations/destination.ts";
 import { readSmall } from "../../ship/destinations/read-small.ts";
 import type { Needed } from "./needed-terms.ts";
@@ -27,6 +37,8 @@ export interface Sketched {
   mark: string;
   /** Where its job has its objects, and sketches of days that are over. */
   store: Pick<OpenDestination, "read">;
+  /** Of what is in no reader's list any more: files of which one may have its sketch. */
+  files?: readonly ListedSketch[] | undefined;
 }
 
 /** Stores of sketches that are asked side by side, and groups in buckets that are read so. */
@@ -46,6 +58,12 @@ export function sketchLookUp(
   sketched: ReadonlyMap<Source, Sketched>,
 ): LookUp {
   const silent = new Set<string>();
+  const heads = new Map<string, Promise<HeadRead>>();
+  const headOf = (file: ListedSketch, store: Sketched["store"]): Promise<HeadRead> => {
+    const read = heads.get(file.sha256) ?? readHeadOf(file, store);
+    heads.set(file.sha256, read);
+    return read;
+  };
   const refusals = new Map<number, number>();
   const wanted = wantedIn(needed);
   return async (sources) => {
@@ -53,25 +71,27 @@ export function sketchLookUp(
       const of = sketched.get(source);
       return of === undefined ? [] : [{ source, ...of }];
     });
-    const groups = Map.groupBy(known, ({ source: { job, node }, day }) => `${job},${node},${day}`);
+    // Files know the objects of all nodes.
+    const groups = Map.groupBy(known, ({ source: { job, node }, day, files }) =>
+      [job, files === undefined ? node : "all", day].join(),
+    );
     const out = new Set<Source>();
     let bytes = 0;
     await settled([...groups], ASKED_AT_ONCE, async ([name, group]) => {
-      const [{ source, day, store }] = group as [(typeof group)[number]];
+      const [{ source, day, store, files }] = group as [(typeof group)[number]];
       if (wanted === null || silent.has(name)) return;
       const { job, node } = source;
       const leave = (marks: readonly string[]): void => {
         const left = new Set(marks);
         for (const each of group) if (left.has(each.mark)) out.add(each.source);
       };
-      const ask = async (): Promise<Asked> =>
-        sketchesOf(sketches, job, node, day).ask(
-          HASHES,
-          group.map(({ source: { batch }, mark }) => ({ batch, mark })),
-          wanted,
-        );
+      const marked = group.map(({ source: { batch }, mark }) => ({ batch, mark }));
+      const ask = async (): Promise<Asked> => sketchesOf(sketches, job, node, day).ask(HASHES, marked, wanted);
       try {
-        const asked = await answered("SketchStore", ASK_MS, ask());
+        const asked =
+          files === undefined
+            ? await answered("SketchStore", ASK_MS, ask())
+            : await askFiles(files, marked, wanted, (file) => headOf(file, store));
         leave(asked.out);
         bytes += asked.bytes;
         const refused = (): number => refusals.get(job) ?? 0;
@@ -88,6 +108,40 @@ export function sketchLookUp(
     });
     return { out, bytes };
   };
+}
+
+interface HeadRead {
+  /** null: it is not there, or differs from what was written. */
+  head: Head | null;
+  bytes: number;
+}
+
+/** What a store of sketches would say of files that it has written. */
+async function askFiles(
+  files: readonly ListedSketch[],
+  objects: readonly Marked[],
+  wanted: Wanted,
+  headOf: (file: ListedSketch) => Promise<HeadRead>,
+): Promise<Asked> {
+  const asked: Asked = { out: [], bytes: 0, stored: [] };
+  const marks = new Set(objects.map(({ mark }) => mark));
+  const hashes = hashesIn(wanted);
+  await settled(files, READ_AT_ONCE, async (file) => {
+    const { head, bytes } = await headOf(file);
+    asked.bytes += bytes;
+    if (!head?.members.some((mark) => marks.has(mark))) return;
+    const { members } = head;
+    asked.stored.push({ key: file.key, shape: shapeIn(head), members, segments: segmentsFor(head, hashes) });
+  });
+  return asked;
+}
+
+async function readHeadOf({ key, bytes, head }: ListedSketch, store: Sketched["store"]): Promise<HeadRead> {
+  const range = { from: bytes - head.bytes, bytes: head.bytes };
+  const read = await readSmall(store, key, { maxBytes: head.bytes, ms: ASK_MS, range });
+  if (!read.ok) return { head: null, bytes: 0 };
+  const isIt = createHash("sha256").update(read.bytes).digest("hex") === head.sha256;
+  return { head: isIt ? readHead(read.bytes) : null, bytes: read.bytes.length };
 }
 
 /**

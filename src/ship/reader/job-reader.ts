@@ -32,7 +32,7 @@ import { countsOf, statusOf } from "./reader-status.ts";
 import { Reading } from "./reading.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
-import type { AsideObject, ObjectEntry, ReaderStatus } from "./statuses.ts";
+import type { AsideObject, ManifestDays, ObjectEntry, ReaderStatus } from "./statuses.ts";
 import { piecewise, streamed } from "./stream.ts";
 import { Unmade, type UnmadeNote } from "./unmade.ts";
 import { Health, type HealthHour } from "./upload-health.ts";
@@ -301,6 +301,11 @@ export class JobReader extends DurableObject<Env> {
   /** A part of the deliveries of one day that are to be listed. */
   deliveredOn(wanted: Wanted, day: number): Delivered[] {
     return this.#state.hasJob() ? this.#deliveries.page(wanted, day) : [];
+  }
+
+  /** How many manifests each day has, from and up to these, since the epoch; in the first node. */
+  manifestDays(from: number, to: number): ManifestDays | null {
+    return this.#state.hasJob() ? this.manifests.days(from, to) : null;
   }
 
   /** What of this node has records of some time. */

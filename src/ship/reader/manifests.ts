@@ -23,7 +23,7 @@ import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
 import { waitAfter } from "./disposition.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
-import type { ManifestStatus } from "./statuses.ts";
+import type { ManifestDays, ManifestStatus } from "./statuses.ts";
 import { storeSketches } from "./stored-sketches.ts";
 
 /** A node, and what it says. */
@@ -101,6 +101,11 @@ export class Manifests {
   /** null: none was ever begun. */
   status(): ManifestStatus | null {
     return this.#rows.status();
+  }
+
+  /** How many manifests each of these days has; null: none was ever begun. */
+  days(from: number, to: number): ManifestDays | null {
+    return this.#rows.days(from, to);
   }
 
   /** When one that waits is to be tried again, in ms since the epoch. The cron begins others. */
@@ -409,6 +414,9 @@ function listed(of: Delivered, node: number, sinceVersion: number): ListedObject
   return {
     ...placeOf(node),
     number: of.number,
+    batch: of.batch,
+    raw_bytes: of.rawBytes,
+    content_type: of.contentType,
     delivery: of.delivery,
     key: of.key,
     bytes: of.bytes,
