@@ -198,23 +198,21 @@ export function shapeIn({ bits, members, table }: Head): Shape {
   return { bits, members: members.length, segments: table.length / ENTRY_BYTES };
 }
 
-/** Where each segment begins, and, last, where they end. */
-export function beginsIn({ table }: Head): Uint32Array {
-  const view = new DataView(table.buffer, table.byteOffset);
-  const begins = new Uint32Array(table.length / ENTRY_BYTES + 1);
-  for (let i = 1; i < begins.length; i++) begins[i] = (begins[i - 1] as number) + view.getUint32((i - 1) * ENTRY_BYTES);
-  return begins;
-}
-
-/** The segments in which these hashes are. */
+/** The segments in which these hashes are, in order. */
 export function segmentsFor(head: Head, hashes: readonly number[]): Segment[] {
-  const begins = beginsIn(head);
-  const looked = Map.groupBy(hashes, (hash) => partAt(hash, shapeIn(head).segments));
-  return Array.from(looked, ([segment, those]) => {
-    const from = begins[segment] as number;
-    const entry = head.table.subarray(segment * ENTRY_BYTES, (segment + 1) * ENTRY_BYTES);
-    return { from, bytes: (begins[segment + 1] as number) - from, sum: toHex(entry.subarray(4)), hashes: those };
-  });
+  const { segments } = shapeIn(head);
+  const view = new DataView(head.table.buffer, head.table.byteOffset);
+  const looked = Map.groupBy(hashes, (hash) => partAt(hash, segments));
+  const found: Segment[] = [];
+  let from = 0;
+  for (let at = 0; at < head.table.length; at += ENTRY_BYTES) {
+    const bytes = view.getUint32(at);
+    const sum = toHex(head.table.subarray(at + 4, at + ENTRY_BYTES));
+    const those = looked.get(at / ENTRY_BYTES);
+    if (those !== undefined) found.push({ from, bytes, sum, hashes: those });
+    from += bytes;
+  }
+  return found;
 }
 
 /** Whether these bytes are the segment. */

@@ -6,27 +6,10 @@ import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
-import { clause, Sql } from "../../base/storage/sql.ts";
-import {
-  beginsIn,
-  encodeHead,
-  entryOf,
-  GROUP_MAX_WORDS,
-  type Head,
-  MEMBERS_MAX,
-  membersIn,
-  membersOut,
-  readHead,
-  SEGMENTS_MAX,
-  type Segment,
-  type Shape,
-  segmentsFor,
-  segmentsOf,
-  shapeIn,
-  shapeOf,
-} from "./group.ts";
+import { Sql } from "../../base/storage/sql.ts";
+import { encodeHead, entryOf, GROUP_MAX_WORDS, MEMBERS_MAX, readHead, segmentsOf, shapeOf } from "./group.ts";
 import { HASHES, PARTS_MAX, partAt, partsOf } from "./sketch.ts";
-import { ALL, hashesIn, heldBy, type Wanted } from "./wanted.ts";
+import { ALL, heldBy, type Wanted } from "./wanted.ts";
 
 const SKETCH_STEPS = [
   {
@@ -52,18 +35,18 @@ const SKETCH_STEPS = [
         hashes INTEGER NOT NULL,           -- version of the hashes
         body   BLOB NOT NULL               -- 4 bytes each
       ) STRICT;
-      CREATE TABLE object_group (          -- the sketch of several objects, as group.ts has it
+      CREATE TABLE object_group (          -- the sketch of several objects: a file, as group.ts has it
         id     INTEGER PRIMARY KEY,
-        head   BLOB NOT NULL,
-        bytes  INTEGER NOT NULL,           -- of the whole file
+        bytes  INTEGER NOT NULL,
         sha256 TEXT NOT NULL,
         md5    TEXT NOT NULL,
-        place  TEXT,                       -- where its file is, as placeMark tells places apart; NULL: its segments are here
-        key    TEXT
+        head   BLOB NOT NULL,              -- the end of it
+        key    TEXT,                       -- where it is in the bucket; NULL: its bytes are here
+        place  TEXT                        -- of the bucket, as placeMark tells places apart
       ) STRICT;
-      CREATE TABLE group_segments (
-        id   INTEGER PRIMARY KEY,          -- group * 128 + segment / 8
-        body BLOB NOT NULL                 -- eight segments
+      CREATE TABLE group_bytes (           -- of a file that is not in the bucket: whole segments, and its head
+        id   INTEGER PRIMARY KEY,          -- group * 2^26 + where it begins
+        body BLOB NOT NULL
       ) STRICT;`,
   },
 ] as const satisfies readonly Migration[];
@@ -75,11 +58,11 @@ const MAX_BYTES = 8_000_000_000;
 const GROUP_OBJECTS = 100;
 const GROUP_WORDS = GROUP_MAX_WORDS / 2;
 
-/** Segments of a row: more are read for a word, fewer cost more rows. */
-const SEGMENTS_A_ROW = 8;
-const ROWS_MAX = SEGMENTS_MAX / SEGMENTS_A_ROW;
+/** A file of a group is shorter. */
+const FILE_MAX_BYTES = 2 ** 26;
 
-/** A row has less than 2 MB. */
+/** Segments are written together from this on, in bytes: a row may have two million. */
+const ROW_BYTES = 250_000;
 const ROW_MAX_BYTES = 1_900_000;
 
 /** An object of one node and day. */
@@ -89,61 +72,45 @@ export interface Marked {
   mark: string;
 }
 
-/** A group whose segments are in the bucket, and what of it tells what is wanted. */
-export interface StoredGroup {
-  key: string;
-  shape: Shape;
-  /** Marks. */
-  members: readonly string[];
-  segments: readonly Segment[];
-}
-
-/** What objects cannot hold. */
 export interface Asked {
-  /** Marks of the objects that have a sketch, and cannot hold what is wanted. */
+  /** Marks of the objects that are in no group, and cannot hold what is wanted. */
   out: string[];
-  /** Of sketches, that were read for it. */
+  /** That were read for it. */
   bytes: number;
-  /** Groups with objects that were asked about. */
-  stored: StoredGroup[];
+  /** Of the others: the heads of their groups. */
+  groups: { id: number; key: string | null; head: Uint8Array }[];
 }
 
-/** A group as a file, but for its bytes. */
-export type Sealed = {
-  id: number;
-  bytes: number;
-  sha256: string;
-  md5: string;
+/** A group as a file. */
+export interface Sealed extends Omit<GroupRow, "head"> {
   head: { bytes: number; sha256: string };
-  /** How many. */
+  /** How many it knows. */
   objects: number;
-  /** Where it is; null: nowhere yet. */
-  place: string | null;
-  key: string | null;
-};
+}
 
 type GroupRow = {
   id: number;
-  head: ArrayBuffer;
   bytes: number;
   sha256: string;
   md5: string;
-  place: string | null;
+  head: ArrayBuffer;
+  /** null: nowhere yet. */
   key: string | null;
+  place: string | null;
 };
 
-type LooseRow = { id: number; parts: number; mark: string; hashes: number };
+type WordsRow = { id: number; parts: number; mark: string; hashes: number };
 
 /** An object in no group. */
-interface Loose extends Pick<LooseRow, "parts" | "mark"> {
-  batch: number;
+interface Loose extends Marked {
+  parts: number;
   words: number;
 }
 
 /**
  * The sketches of the objects of one day that one node of a job's log has cut, for as long as the
- * list of objects has them: the words of each, until about a hundred become a group, whose segments
- * go when they are in the bucket. Losing any only makes a search read more.
+ * list of objects has them: the words of each, until about a hundred become a group, of which only
+ * the head is here once its file is in the bucket. Losing any only makes a search read more.
  */
 export class SketchStore extends DurableObject<Env> {
   readonly #sql: Sql;
@@ -188,58 +155,56 @@ export class SketchStore extends DurableObject<Env> {
    * @param objects that are asked about.
    */
   ask(hashes: number, objects: readonly Marked[], wanted: Wanted): Asked {
-    const asked: Asked = { out: [], bytes: 0, stored: [] };
+    const asked: Asked = { out: [], bytes: 0, groups: [] };
     if (!this.#isBegun || hashes !== HASHES) return asked;
     const left = new Map(objects.map((object) => [object.mark, object]));
-    const all = hashesIn(wanted);
-    for (const { id, key, head: bytes } of this.#groups()) {
-      const head = readHead(new Uint8Array(bytes));
-      if (!head?.members.some((mark) => left.has(mark))) continue;
-      const { members } = head;
-      if (key !== null) {
-        asked.stored.push({ key, shape: shapeIn(head), members, segments: segmentsFor(head, all) });
-      } else {
-        const held = heldBy(wanted, this.#holdersIn(id, head, asked));
-        asked.out.push(...membersOut(members, held).filter((mark) => left.has(mark)));
-      }
-      for (const mark of members) left.delete(mark);
+    for (const { id, key, head } of this.#groups()) {
+      const bytes = new Uint8Array(head);
+      const known = (readHead(bytes)?.members ?? []).filter((mark) => left.delete(mark));
+      if (known.length > 0) asked.groups.push({ id, key, head: bytes });
     }
     for (const { batch, mark } of left.values()) {
-      const row = this.#sql.first<Pick<LooseRow, "parts" | "mark" | "hashes">>`
-        SELECT parts, mark, hashes FROM words WHERE id = ${batch * PARTS_MAX}`;
+      const row = this.#sql.first<WordsRow>`
+        SELECT id, parts, mark, hashes FROM words WHERE id = ${batch * PARTS_MAX}`;
       if (row?.mark !== mark || row.hashes !== HASHES) continue;
-      if (heldBy(wanted, this.#looseHolder(batch, row.parts, asked)) === 0n) asked.out.push(mark);
+      const known = new Map<number, Uint32Array>();
+      const holders = (hash: number): bigint => {
+        const part = partAt(hash, row.parts);
+        const words = known.get(part) ?? this.#part(batch, part);
+        if (!known.has(part)) asked.bytes += words.byteLength;
+        known.set(part, words);
+        return words.includes(hash) ? ALL : 0n;
+      };
+      if (heldBy(wanted, holders) === 0n) asked.out.push(mark);
     }
     return asked;
   }
 
-  /** What is in no group becomes one. @returns the groups of the day, as files. */
+  /** What is in no group becomes one. @returns the groups of the day. */
   seal(): Sealed[] {
     if (!this.#isBegun) return [];
     this.#group(this.#loose());
-    return this.#groups().map(({ head, ...group }) => ({
-      ...group,
-      head: { bytes: head.byteLength, sha256: hex("sha256", new Uint8Array(head)) },
-      objects: readHead(new Uint8Array(head))?.members.length ?? 0,
-    }));
+    return this.#groups().map(({ head, ...group }) => {
+      const bytes = new Uint8Array(head);
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      return { ...group, head: { bytes: bytes.length, sha256 }, objects: readHead(bytes)?.members.length ?? 0 };
+    });
   }
 
-  /** A piece of a group's file, from 0; null: there are no more, or they are gone. */
-  piece(group: number, piece: number): Uint8Array | null {
-    const row = this.#sql.first<{ body: ArrayBuffer }>`
-      SELECT body FROM group_segments WHERE id = ${group * ROWS_MAX + piece}`;
-    if (row !== null) return new Uint8Array(row.body);
-    const { pieces } = this.#sql.one<{ pieces: number }>`
-      SELECT count(*) AS pieces FROM group_segments WHERE ${isOf(group)}`;
-    const head = piece > 0 && piece === pieces ? this.#groups().find(({ id }) => id === group)?.head : undefined;
-    return head === undefined ? null : new Uint8Array(head);
+  /** Bytes of a group's file: of one row, and at most so many. None: they are not here. */
+  read(group: number, from: number, most: number): Uint8Array {
+    const at = group * FILE_MAX_BYTES + from;
+    const row = this.#sql.first<{ id: number; body: ArrayBuffer }>`
+      SELECT id, body FROM group_bytes WHERE id BETWEEN ${group * FILE_MAX_BYTES} AND ${at} ORDER BY id DESC LIMIT 1`;
+    return row === null ? new Uint8Array() : new Uint8Array(row.body.slice(at - row.id, at - row.id + most));
   }
 
-  /** The file of a group is written: its segments go. */
-  moved(group: number, place: string, key: string): void {
+  /** The file of a group is in the bucket. */
+  moved(group: number, key: string, place: string): void {
+    const from = group * FILE_MAX_BYTES;
     this.ctx.storage.transactionSync(() => {
-      this.#sql.run`UPDATE object_group SET place = ${place}, key = ${key} WHERE id = ${group}`;
-      this.#sql.run`DELETE FROM group_segments WHERE ${isOf(group)}`;
+      this.#sql.update("object_group", group, { key, place });
+      this.#sql.run`DELETE FROM group_bytes WHERE id >= ${from} AND id < ${from + FILE_MAX_BYTES}`;
     });
   }
 
@@ -256,7 +221,7 @@ export class SketchStore extends DurableObject<Env> {
   }
 
   #loose(): Loose[] {
-    const rows = this.#sql.all<Pick<LooseRow, "id" | "parts" | "mark"> & { bytes: number }>`
+    const rows = this.#sql.all<WordsRow & { bytes: number }>`
       SELECT id, parts, mark, length(body) AS bytes FROM words WHERE hashes = ${HASHES} ORDER BY id`;
     const objects = new Map<number, Loose>();
     for (const { id, parts, mark, bytes } of rows) {
@@ -267,9 +232,12 @@ export class SketchStore extends DurableObject<Env> {
     return [...objects.values()];
   }
 
-  /** Makes groups of all objects that are in none. What makes none is dropped, and they are read. */
+  #part(batch: number, part: number): Uint32Array {
+    return new Uint32Array(this.#sql.only<ArrayBuffer>`SELECT body FROM words WHERE id = ${batch * PARTS_MAX + part}`);
+  }
+
+  /** Makes groups of all objects that are in none. Where that fails, they are read. */
   #group(loose: readonly Loose[]): void {
-    if (loose.length === 0) return;
     try {
       this.ctx.storage.transactionSync(() => {
         for (let at = 0; at < loose.length; ) {
@@ -282,94 +250,51 @@ export class SketchStore extends DurableObject<Env> {
           }
           this.#keepGroup(members);
         }
-        this.#sql.run`DELETE FROM words`;
       });
     } catch (error) {
       log.warn("sketches were dropped", { objects: loose.length, error: errorText(error) });
-      this.#sql.run`DELETE FROM words`;
     }
+    this.#sql.run`DELETE FROM words`;
   }
 
   #keepGroup(objects: readonly Loose[]): void {
     const id = this.#sql.only<number>`SELECT coalesce(max(id), 0) + 1 FROM object_group`;
     const most = Math.max(...objects.map(({ parts }) => parts));
-    const words = sumOf(objects);
-    const shape = shapeOf(objects.length, words, most);
-    const [sha256, md5] = [createHash("sha256"), createHash("md5")];
-    const entries: Uint8Array[] = [];
-    let row: Uint8Array[] = [];
-    let bytes = 0;
+    const shape = shapeOf(objects.length, sumOf(objects), most);
     const wordsIn = (part: number): Uint32Array[] =>
       objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
-    for (const segment of segmentsOf(shape, most, wordsIn)) {
-      sha256.update(segment);
-      md5.update(segment);
-      bytes += segment.length;
-      row.push(segment);
-      const number = entries.push(entryOf(segment)) - 1;
-      if (row.length < SEGMENTS_A_ROW && number + 1 < shape.segments) continue;
-      const { buffer } = concat(row);
-      if (buffer.byteLength > ROW_MAX_BYTES) throw new Error("their words are spread unevenly");
-      this.#sql.insert("group_segments", { id: id * ROWS_MAX + Math.floor(number / SEGMENTS_A_ROW), body: buffer });
+    const [sha256, md5] = [createHash("sha256"), createHash("md5")];
+    const entries: Uint8Array[] = [];
+    let bytes = 0;
+    let row: Uint8Array[] = [];
+    let rowBytes = 0;
+    const write = (): void => {
+      if (rowBytes > ROW_MAX_BYTES) throw new Error("their words are spread unevenly");
+      const body = concat(row);
+      sha256.update(body);
+      md5.update(body);
+      this.#sql.insert("group_bytes", { id: id * FILE_MAX_BYTES + bytes, body: body.buffer });
+      bytes += body.length;
       row = [];
+      rowBytes = 0;
+    };
+    for (const segment of segmentsOf(shape, most, wordsIn)) {
+      entries.push(entryOf(segment));
+      row.push(segment);
+      rowBytes += segment.length;
+      if (rowBytes >= ROW_BYTES) write();
     }
     const members = objects.map(({ mark }) => mark);
     const head = encodeHead({ bits: shape.bits, members, table: concat(entries) });
-    this.#sql.insert("object_group", {
-      ...{ id, head: head.buffer, bytes: bytes + head.length, place: null, key: null },
-      ...{ sha256: sha256.update(head).digest("hex"), md5: md5.update(head).digest("hex") },
-    });
+    row.push(head);
+    write();
+    const hashes = { sha256: sha256.digest("hex"), md5: md5.digest("hex") };
+    this.#sql.insert("object_group", { id, bytes, ...hashes, head: head.buffer });
   }
-
-  #part(batch: number, part: number): Uint32Array {
-    return new Uint32Array(this.#sql.only<ArrayBuffer>`SELECT body FROM words WHERE id = ${batch * PARTS_MAX + part}`);
-  }
-
-  /** Which members of a group that is here may hold a word. Several words may be of one row. */
-  #holdersIn(group: number, head: Head, asked: Asked): (hash: number) => bigint {
-    const shape = shapeIn(head);
-    const begins = beginsIn(head);
-    const rows = new Map<number, Uint8Array>();
-    return (hash) => {
-      const segment = partAt(hash, shape.segments);
-      const number = Math.floor(segment / SEGMENTS_A_ROW);
-      let row = rows.get(number);
-      if (row === undefined) {
-        row = this.piece(group, number) ?? new Uint8Array();
-        rows.set(number, row);
-        asked.bytes += row.length;
-      }
-      const [from, end, first] = [segment, segment + 1, number * SEGMENTS_A_ROW].map((at) => begins[at] as number);
-      return membersIn(row.subarray(from - first, end - first), shape, hash);
-    };
-  }
-
-  /** The same of an object in no group. */
-  #looseHolder(batch: number, parts: number, asked: Asked): (hash: number) => bigint {
-    const known = new Map<number, Uint32Array>();
-    return (hash) => {
-      const part = partAt(hash, parts);
-      let words = known.get(part);
-      if (words === undefined) {
-        words = this.#part(batch, part);
-        known.set(part, words);
-        asked.bytes += words.byteLength;
-      }
-      return words.includes(hash) ? ALL : 0n;
-    };
-  }
-}
-
-function isOf(group: number) {
-  return clause`id BETWEEN ${group * ROWS_MAX} AND ${group * ROWS_MAX + ROWS_MAX - 1}`;
 }
 
 function sumOf(objects: readonly Loose[]): number {
   return objects.reduce((sum, { words }) => sum + words, 0);
-}
-
-function hex(algorithm: string, bytes: Uint8Array): string {
-  return createHash(algorithm).update(bytes).digest("hex");
 }
 
 /** The sketches of one day's objects of a node. @param day UTC days since the epoch. */

@@ -1,8 +1,13 @@
 import { parsedJson } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, settled } from "../../base/platform.ts";
-import type { Manifest } from "../../formats/manifest/manifest.ts";
-import { type ListedObject, type ListedSketch, MANIFEST_TYPE, splitManifest } from "../../formats/manifest/manifest.ts";
+import {
+  type ListedObject,
+  type ListedSketch,
+  MANIFEST_TYPE,
+  type Manifest,
+  splitManifest,
+} from "../../formats/manifest/manifest.ts";
 import { manifestKey, manifestName } from "../../formats/manifest/place.ts";
 import { isSignedBy, type PublicKey } from "../../formats/manifest/signing.ts";
 import { dayStamp } from "../../formats/object/keys.ts";
@@ -14,7 +19,7 @@ import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { ManifestDays } from "../../ship/reader/statuses.ts";
 import type { ListedSpan } from "./listing.ts";
 import type { NotSearched } from "./search.ts";
-import type { SearchedJob } from "./sources.ts";
+import type { SearchedJob } from "./source.ts";
 
 /** What manifests say of objects that have left the lists of the readers. */
 export interface Archive {
@@ -49,9 +54,8 @@ const ASK_MS = 10_000;
 const READ_MS = 15_000;
 const LIST_MS = 15_000;
 
-/** Days that are listed, and manifests that are read, side by side. */
-const DAYS_AT_ONCE = 8;
-const READ_AT_ONCE = 4;
+/** Jobs of which manifests are read side by side. */
+const AT_ONCE = 6;
 
 /** A manifest is 1.5 MB at most, but for one with a single, very long key, and its sketches. */
 const MANIFEST_READ_MAX_BYTES = 4_000_000;
@@ -79,21 +83,12 @@ export async function listArchived(
   const isNewest = span.order === "newest";
   const ordered = [...days.keys()].sort((a, b) => (isNewest ? b - a : a - b));
   const untilMs = platform.now() + LIST_MS;
-  for (let at = 0; at < ordered.length; ) {
-    if (at > 0 && (all.found.length >= limit || platform.now() >= untilMs)) {
-      const day = ordered[at - 1] as number;
+  for (const [i, day] of ordered.entries()) {
+    await settled(days.get(day) ?? [], AT_ONCE, (of) => listDay(of, day, span, archive, all));
+    if (i + 1 < ordered.length && (all.found.length >= limit || platform.now() >= untilMs)) {
       all.listedToMs = isNewest ? day * DAY_MS - 1 : (day + 1) * DAY_MS;
-      return all;
+      break;
     }
-    // As many as there is room for, if they are like those before.
-    const room = Math.floor(((limit - all.found.length) * at) / Math.max(1, all.found.length));
-    const some = ordered.slice(at, at + Math.max(1, Math.min(DAYS_AT_ONCE, at === 0 ? 1 : room)));
-    await settled(
-      some.flatMap((day) => (days.get(day) ?? []).map((of) => ({ day, ...of }))),
-      READ_AT_ONCE,
-      (of) => listDay(of, span, archive, all),
-    );
-    at += some.length;
   }
   return all;
 }
@@ -107,7 +102,7 @@ async function manifestDays(
   notSearched: NotSearched[],
 ): Promise<Days> {
   const days = new Map<number, { job: SearchedJob; count: number }[]>();
-  await settled(jobs, DAYS_AT_ONCE, async (job) => {
+  await settled(jobs, AT_ONCE, async (job) => {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     try {
       const ask = async (): Promise<ManifestDays | null> =>
@@ -137,7 +132,8 @@ export function beforeTheList(fromMs: number): string {
 
 /** Adds what the manifests of a day list. */
 async function listDay(
-  { day, job, count }: { day: number; job: SearchedJob; count: number },
+  { job, count }: { job: SearchedJob; count: number },
+  day: number,
   { sinceMs, untilMs, without }: ListedSpan,
   { keys }: Archive,
   all: Archived,

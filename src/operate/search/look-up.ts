@@ -8,13 +8,14 @@ import {
   membersIn,
   membersOut,
   readHead,
+  type Segment,
   segmentsFor,
   shapeIn,
 } from "../../formats/sketch/group.ts";
 import { HASHES } from "../../formats/sketch/sketch.ts";
-import { type Asked, type Marked, type StoredGroup, sketchesOf } from "../../formats/sketch/sketch-store.ts";
+import { type Asked, sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import { ALL, hashesIn, heldBy, type Wanted } from "../../formats/sketch/wanted.ts";
-import type { OpenDestination } from "../../ship/destinations/destination.ts";
+import type { ByteRange, OpenDestination } from "../../ship/destinations/destination.ts";
 import { readSmall } from "../../ship/destinations/read-small.ts";
 import type { Needed } from "./needed-terms.ts";
 import { wantedIn } from "./query.ts";
@@ -41,15 +42,25 @@ export interface Sketched {
   files?: readonly ListedSketch[] | undefined;
 }
 
-/** Stores of sketches that are asked side by side, and groups in buckets that are read so. */
-const ASKED_AT_ONCE = 8;
-const READ_AT_ONCE = 6;
+/** Days of which sketches are asked side by side, and groups of one. */
+const DAYS_AT_ONCE = 4;
+const GROUPS_AT_ONCE = 4;
 
-/** Deadline of a question, in ms. One that misses it is not asked again by this search. */
+/** Deadline of a question, in ms. A store that misses it is not asked again by this search. */
 const ASK_MS = 10_000;
 
-/** After so many segments that a job's bucket did not give, it is asked for no more of them. */
+/** Of one group; what is looked up in further ones is taken to be there. */
+const SEGMENTS_MAX = 256;
+
+/** After so many reads that a job's bucket did not answer, it is asked for no more sketches. */
 const REFUSALS_MAX = 3;
+
+/** A group, wherever it is. */
+interface Group {
+  head: Head;
+  /** null: it is not to be had. */
+  read(segment: Segment): Promise<Uint8Array | null>;
+}
 
 /** @param sketched the objects that may have a sketch. */
 export function sketchLookUp(
@@ -57,50 +68,85 @@ export function sketchLookUp(
   needed: Needed,
   sketched: ReadonlyMap<Source, Sketched>,
 ): LookUp {
-  const silent = new Set<string>();
-  const heads = new Map<string, Promise<HeadRead>>();
-  const headOf = (file: ListedSketch, store: Sketched["store"]): Promise<HeadRead> => {
-    const read = heads.get(file.sha256) ?? readHeadOf(file, store);
-    heads.set(file.sha256, read);
-    return read;
-  };
-  const refusals = new Map<number, number>();
   const wanted = wantedIn(needed);
+  const silent = new Set<string>();
+  const refusals = new Map<number, number>();
+  const heads = new Map<string, Promise<Head | null>>();
+
+  /** A part of a file in a job's bucket. */
+  async function readPart(job: number, { store }: Sketched, key: string, range: ByteRange): Promise<Uint8Array | null> {
+    const refused = refusals.get(job) ?? 0;
+    if (refused >= REFUSALS_MAX) return null;
+    const read = await readSmall(store, key, { maxBytes: range.bytes, ms: ASK_MS, range });
+    if (read.ok) return read.bytes;
+    // Somebody removed it, or the job ships elsewhere now: nothing is wrong with the bucket.
+    const isGone = read.why === "refused" && read.answer.why === "gone";
+    if (!isGone) refusals.set(job, refused + 1);
+    return null;
+  }
+
   return async (sources) => {
-    const known = sources.flatMap((source) => {
-      const of = sketched.get(source);
-      return of === undefined ? [] : [{ source, ...of }];
-    });
-    // Files know the objects of all nodes.
-    const groups = Map.groupBy(known, ({ source: { job, node }, day, files }) =>
-      [job, files === undefined ? node : "all", day].join(),
-    );
     const out = new Set<Source>();
     let bytes = 0;
-    await settled([...groups], ASKED_AT_ONCE, async ([name, group]) => {
-      const [{ source, day, store, files }] = group as [(typeof group)[number]];
+    const known = sources.flatMap((source) => {
+      const of = sketched.get(source);
+      return of === undefined ? [] : [{ source, of }];
+    });
+    // Files know the objects of all nodes.
+    const days = Map.groupBy(known, ({ source: { job, node }, of: { day, files } }) =>
+      [job, files === undefined ? node : "all", day].join(),
+    );
+    await settled([...days], DAYS_AT_ONCE, async ([name, objects]) => {
+      const [{ source, of }] = objects as [(typeof objects)[number]];
       if (wanted === null || silent.has(name)) return;
-      const { job, node } = source;
+      const { job } = source;
+      const counted = (read: Uint8Array | null): Uint8Array | null => {
+        bytes += read?.length ?? 0;
+        return read;
+      };
       const leave = (marks: readonly string[]): void => {
         const left = new Set(marks);
-        for (const each of group) if (left.has(each.mark)) out.add(each.source);
+        for (const each of objects) if (left.has(each.of.mark)) out.add(each.source);
       };
-      const marked = group.map(({ source: { batch }, mark }) => ({ batch, mark }));
-      const ask = async (): Promise<Asked> => sketchesOf(sketches, job, node, day).ask(HASHES, marked, wanted);
-      try {
-        const asked =
-          files === undefined
-            ? await answered("SketchStore", ASK_MS, ask())
-            : await askFiles(files, marked, wanted, (file) => headOf(file, store));
-        leave(asked.out);
+      const inBucket = (key: string) => async (range: ByteRange) => counted(await readPart(job, of, key, range));
+      /** Of a file, read once. */
+      const headOf = ({ key, bytes: length, sha256, head }: ListedSketch): Promise<Head | null> => {
+        const before = heads.get(sha256);
+        if (before !== undefined) return before;
+        const read = inBucket(key)({ from: length - head.bytes, bytes: head.bytes });
+        const checked = read.then((found) =>
+          found !== null && sha256Of(found) === head.sha256 ? readHead(found) : null,
+        );
+        heads.set(sha256, checked);
+        return checked;
+      };
+      const stored = async (): Promise<Group[]> => {
+        const store = sketchesOf(sketches, job, source.node, of.day);
+        const marked = objects.map(({ source: { batch }, of: { mark } }) => ({ batch, mark }));
+        const ask = async (): Promise<Asked> => store.ask(HASHES, marked, wanted);
+        const asked = await answered("SketchStore", ASK_MS, ask());
         bytes += asked.bytes;
-        const refused = (): number => refusals.get(job) ?? 0;
-        await settled(asked.stored, READ_AT_ONCE, async (stored) => {
-          const read = await readGroup(stored, wanted, store, () => refused() >= REFUSALS_MAX);
-          bytes += read.bytes;
-          refusals.set(job, refused() + read.refusals);
-          leave(read.out);
+        leave(asked.out);
+        return asked.groups.flatMap(({ id, key, head: file }) => {
+          const head = readHead(file);
+          if (head === null) return [];
+          const here = async ({ from, bytes: most }: ByteRange) =>
+            counted(await answered<Uint8Array>("SketchStore", ASK_MS, store.read(id, from, most)));
+          return [{ head, read: key === null ? here : inBucket(key) }];
         });
+      };
+      const archived = async (files: readonly ListedSketch[]): Promise<Group[]> => {
+        const marks = new Set(objects.map(({ of: { mark } }) => mark));
+        const found = await settled(files, GROUPS_AT_ONCE, async (file) => ({ file, head: await headOf(file) }));
+        return found.flatMap((each) => {
+          const { file, head } = each.status === "fulfilled" ? each.value : { file: null, head: null };
+          return head?.members.some((mark) => marks.has(mark)) ? [{ head, read: inBucket(file.key) }] : [];
+        });
+      };
+      try {
+        const groups = of.files === undefined ? await stored() : await archived(of.files);
+        const read = await settled(groups, GROUPS_AT_ONCE, async (group) => leave(await outOf(group, wanted)));
+        for (const each of read) if (each.status === "rejected") throw each.reason;
       } catch (error) {
         if (error instanceof TimeoutError) silent.add(name);
         log.warn("sketches were not asked, and their objects are read", { job, error: errorText(error) });
@@ -110,69 +156,25 @@ export function sketchLookUp(
   };
 }
 
-interface HeadRead {
-  /** null: it is not there, or differs from what was written. */
-  head: Head | null;
-  bytes: number;
-}
-
-/** What a store of sketches would say of files that it has written. */
-async function askFiles(
-  files: readonly ListedSketch[],
-  objects: readonly Marked[],
-  wanted: Wanted,
-  headOf: (file: ListedSketch) => Promise<HeadRead>,
-): Promise<Asked> {
-  const asked: Asked = { out: [], bytes: 0, stored: [] };
-  const marks = new Set(objects.map(({ mark }) => mark));
-  const hashes = hashesIn(wanted);
-  await settled(files, READ_AT_ONCE, async (file) => {
-    const { head, bytes } = await headOf(file);
-    asked.bytes += bytes;
-    if (!head?.members.some((mark) => marks.has(mark))) return;
-    const { members } = head;
-    asked.stored.push({ key: file.key, shape: shapeIn(head), members, segments: segmentsFor(head, hashes) });
-  });
-  return asked;
-}
-
-async function readHeadOf({ key, bytes, head }: ListedSketch, store: Sketched["store"]): Promise<HeadRead> {
-  const range = { from: bytes - head.bytes, bytes: head.bytes };
-  const read = await readSmall(store, key, { maxBytes: head.bytes, ms: ASK_MS, range });
-  if (!read.ok) return { head: null, bytes: 0 };
-  const isIt = createHash("sha256").update(read.bytes).digest("hex") === head.sha256;
-  return { head: isIt ? readHead(read.bytes) : null, bytes: read.bytes.length };
-}
-
 /**
- * Which objects of a group cannot hold what is wanted, by its segments in the bucket. What is not
- * there, or differs from what was written, excludes none.
+ * Which members of a group cannot hold what is wanted. A segment that is not there, or differs from
+ * what was written, excludes none.
  */
-async function readGroup(
-  { key, shape, members, segments }: StoredGroup,
-  wanted: Wanted,
-  store: Pick<OpenDestination, "read">,
-  isEnough: () => boolean,
-): Promise<{ out: string[]; bytes: number; refusals: number }> {
-  const held = new Map<number, bigint>();
-  const sum = { bytes: 0, refusals: 0 };
-  for (const segment of segments) {
-    if (isEnough()) break;
-    const bounds = { maxBytes: segment.bytes, ms: ASK_MS, range: segment };
-    const read = await readSmall(store, key, bounds);
-    if (read.ok) sum.bytes += read.bytes.length;
-    // Nothing is wrong with the bucket: somebody removed it, or the job ships elsewhere now.
-    else if (read.why === "refused" && read.answer.why === "gone") break;
-    else sum.refusals += 1;
-    // One at a time is held: of many words, segments are as much as the group.
-    if (read.ok && isSegment(read.bytes, segment))
-      for (const hash of segment.hashes) held.set(hash, membersIn(read.bytes, shape, hash));
+async function outOf({ head, read }: Group, wanted: Wanted): Promise<string[]> {
+  const shape = shapeIn(head);
+  const holders = new Map<number, bigint>();
+  for (const segment of segmentsFor(head, hashesIn(wanted)).slice(0, SEGMENTS_MAX)) {
+    // One at a time is held: of many words, they are as much as the group.
+    const bytes = await read(segment);
+    if (bytes === null || !isSegment(bytes, segment)) continue;
+    for (const hash of segment.hashes) holders.set(hash, membersIn(bytes, shape, hash));
   }
-  return {
-    ...sum,
-    out: membersOut(
-      members,
-      heldBy(wanted, (hash) => held.get(hash) ?? ALL),
-    ),
-  };
+  return membersOut(
+    head.members,
+    heldBy(wanted, (hash) => holders.get(hash) ?? ALL),
+  );
+}
+
+function sha256Of(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }

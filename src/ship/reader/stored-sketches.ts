@@ -35,10 +35,10 @@ export async function storeSketches(
   for (const group of await answered<Sealed[]>("SketchStore", CALL_MS, store.seal())) {
     const { id, bytes, sha256, md5, head, objects } = group;
     const key = group.key ?? sketchKey(where.root, where.job, where, sha256);
-    if (group.place === null) {
+    if (group.key === null) {
       const contentType = "application/octet-stream";
       const object: FixedObject = { key, bytes, sha256, md5, records: objects, rawBytes: bytes, contentType };
-      const outcome = await to.write(object, () => streamed(bytes, piecesOf(store, id)), options);
+      const outcome = await to.write(object, () => streamed(bytes, piecesOf(store, group)), options);
       if (outcome.kind === "failed" && outcome.error.kind !== "refused")
         return { ...outcome.error, words: `a sketch: ${outcome.error.words}` };
       if (outcome.kind !== "delivered") {
@@ -46,17 +46,18 @@ export async function storeSketches(
         log.warn("a sketch stays where it is", { job: where.job, key, outcome: outcome.kind });
         continue;
       }
-      await answered("SketchStore", CALL_MS, store.moved(id, where.place, key));
+      await answered("SketchStore", CALL_MS, store.moved(id, key, where.place));
     }
-    if (group.place === null || group.place === where.place) listed.push({ key, bytes, sha256, head, objects });
+    if (group.key === null || group.place === where.place) listed.push({ key, bytes, sha256, head, objects });
   }
   return listed;
 }
 
-async function* piecesOf(store: DurableObjectStub<SketchStore>, group: number): AsyncGenerator<Uint8Array> {
-  for (let i = 0; ; i++) {
-    const piece = await answered<Uint8Array | null>("SketchStore", CALL_MS, store.piece(group, i));
-    if (piece === null) return;
+async function* piecesOf(store: DurableObjectStub<SketchStore>, { id, bytes }: Sealed): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes; ) {
+    const piece = await answered<Uint8Array>("SketchStore", CALL_MS, store.read(id, at, bytes));
+    if (piece.length === 0) throw new Error("a sketch is gone");
+    at += piece.length;
     yield piece;
   }
 }

@@ -27,7 +27,8 @@ import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../.
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
 import { compileQuery } from "../../operate/search/query.ts";
 import type { NotSearched } from "../../operate/search/search.ts";
-import { type Listed, listSources, type SearchedJob, type SearchedRerun } from "../../operate/search/sources.ts";
+import type { SearchedJob } from "../../operate/search/source.ts";
+import { type Listed, listSources, type SearchedRerun } from "../../operate/search/sources.ts";
 import { notReadYet } from "../../operate/search/waiting.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { parseDestination } from "../../ship/destinations/parse.ts";
