@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { encodeUtf8, fromBase64, fromHex, parsedJson, toBase64, toHex } from "../../base/bytes.ts";
+import { encodeUtf8, parsedJson } from "../../base/bytes.ts";
 import { numbersIn, packed } from "./pairs.ts";
 import { HASHES, partAt } from "./sketch.ts";
 
@@ -133,43 +133,33 @@ export function membersOut(members: readonly string[], held: bigint): string[] {
   return members.filter((_, i) => (held & (1n << BigInt(i))) === 0n);
 }
 
-/** The end of a group's file: what its members are, and where its segments. */
-export interface Head {
-  bits: number;
-  /** The {@link markOf} of each object. */
-  members: readonly string[];
-  /** {@link ENTRY_BYTES} for each segment: its length, and the begin of its SHA-256. */
-  table: Uint8Array<ArrayBuffer>;
-}
-
-const HEAD_TYPE = "logship sketch";
-const SUM_BYTES = 8;
-const ENTRY_BYTES = 4 + SUM_BYTES;
-
 /** Tells the bytes of an object from all others: what a sketch says is of these bytes alone. */
 export function markOf({ sha256 }: { sha256: string }): string {
   return sha256.slice(0, 16);
 }
 
-/** The entry of a segment in the table of a head. */
-export function entryOf(segment: Uint8Array): Uint8Array<ArrayBuffer> {
-  const entry = new Uint8Array(ENTRY_BYTES);
-  new DataView(entry.buffer).setUint32(0, segment.length);
-  entry.set(fromHex(sumOf(segment)), 4);
-  return entry;
+/** Tells a segment from all others, and from what became of it. */
+export function sumOf(segment: Uint8Array): string {
+  return createHash("sha256").update(segment).digest("hex").slice(0, 16);
 }
 
-function sumOf(segment: Uint8Array): string {
-  return createHash("sha256")
-    .update(segment)
-    .digest("hex")
-    .slice(0, 2 * SUM_BYTES);
+/** The end of a group's file: what its members are, and where its segments. */
+export interface Head {
+  type: typeof HEAD_TYPE;
+  version: 1;
+  hashes: typeof HASHES;
+  bits: number;
+  /** The {@link markOf} of each object. */
+  members: readonly string[];
+  /** Of each segment. */
+  segments: readonly (readonly [bytes: number, sum: string])[];
 }
 
-export function encodeHead({ bits, members, table }: Head): Uint8Array<ArrayBuffer> {
-  return encodeUtf8(
-    `${JSON.stringify({ type: HEAD_TYPE, version: 1, hashes: HASHES, bits, members, table: toBase64(table) })}\n`,
-  );
+const HEAD_TYPE = "logship sketch";
+
+export function encodeHead(of: Pick<Head, "bits" | "members" | "segments">): Uint8Array<ArrayBuffer> {
+  const head: Head = { type: HEAD_TYPE, version: 1, hashes: HASHES, ...of };
+  return encodeUtf8(`${JSON.stringify(head)}\n`);
 }
 
 /**
@@ -177,45 +167,31 @@ export function encodeHead({ bits, members, table }: Head): Uint8Array<ArrayBuff
  * @returns null: it is of another version, or its words are.
  */
 export function readHead(bytes: Uint8Array): Head | null {
-  const read = parsedJson(new TextDecoder().decode(bytes)) as
-    | (Omit<Head, "table"> & { type: unknown; version: unknown; hashes: unknown; table: string })
-    | null;
-  if (read?.type !== HEAD_TYPE || read.version !== 1 || read.hashes !== HASHES) return null;
-  return { bits: read.bits, members: read.members, table: fromBase64(read.table) };
+  const head = parsedJson(new TextDecoder().decode(bytes)) as Head | null;
+  return head?.type === HEAD_TYPE && head.version === 1 && head.hashes === HASHES ? head : null;
 }
 
-/** A segment, as a search asks for it. */
+export function shapeIn({ bits, members, segments }: Head): Shape {
+  return { bits, members: members.length, segments: segments.length };
+}
+
+/** A segment that is looked up. */
 export interface Segment {
-  /** Of the group, where it begins. */
+  /** In the file of its group. */
   from: number;
   bytes: number;
   sum: string;
-  /** That are looked up in it. */
-  hashes: number[];
-}
-
-export function shapeIn({ bits, members, table }: Head): Shape {
-  return { bits, members: members.length, segments: table.length / ENTRY_BYTES };
+  hashes: readonly number[];
 }
 
 /** The segments in which these hashes are, in order. */
-export function segmentsFor(head: Head, hashes: readonly number[]): Segment[] {
-  const { segments } = shapeIn(head);
-  const view = new DataView(head.table.buffer, head.table.byteOffset);
-  const looked = Map.groupBy(hashes, (hash) => partAt(hash, segments));
-  const found: Segment[] = [];
-  let from = 0;
-  for (let at = 0; at < head.table.length; at += ENTRY_BYTES) {
-    const bytes = view.getUint32(at);
-    const sum = toHex(head.table.subarray(at + 4, at + ENTRY_BYTES));
-    const those = looked.get(at / ENTRY_BYTES);
-    if (those !== undefined) found.push({ from, bytes, sum, hashes: those });
-    from += bytes;
-  }
-  return found;
-}
-
-/** Whether these bytes are the segment. */
-export function isSegment(bytes: Uint8Array, { sum }: Segment): boolean {
-  return sumOf(bytes) === sum;
+export function segmentsFor({ segments }: Head, hashes: readonly number[]): Segment[] {
+  const looked = Map.groupBy(hashes, (hash) => partAt(hash, segments.length));
+  let end = 0;
+  return segments.flatMap(([bytes, sum], i) => {
+    const from = end;
+    end += bytes;
+    const those = looked.get(i);
+    return those === undefined ? [] : [{ from, bytes, sum, hashes: those }];
+  });
 }

@@ -7,7 +7,7 @@ import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
-import { encodeHead, entryOf, GROUP_MAX_WORDS, MEMBERS_MAX, readHead, segmentsOf, shapeOf } from "./group.ts";
+import { encodeHead, GROUP_MAX_WORDS, MEMBERS_MAX, readHead, segmentsOf, shapeOf, sumOf } from "./group.ts";
 import { HASHES, PARTS_MAX, partAt, partsOf } from "./sketch.ts";
 import { ALL, heldBy, type Wanted } from "./wanted.ts";
 
@@ -147,7 +147,7 @@ export class SketchStore extends DurableObject<Env> {
       this.#alarm.set(now + OBJECT_HISTORY_MS, now);
     });
     const loose = this.#loose();
-    if (loose.length >= this.groupObjects || sumOf(loose) >= GROUP_WORDS) this.#group(loose);
+    if (loose.length >= this.groupObjects || wordsOf(loose) >= GROUP_WORDS) this.#group(loose);
   }
 
   /**
@@ -260,11 +260,11 @@ export class SketchStore extends DurableObject<Env> {
   #keepGroup(objects: readonly Loose[]): void {
     const id = this.#sql.only<number>`SELECT coalesce(max(id), 0) + 1 FROM object_group`;
     const most = Math.max(...objects.map(({ parts }) => parts));
-    const shape = shapeOf(objects.length, sumOf(objects), most);
+    const shape = shapeOf(objects.length, wordsOf(objects), most);
     const wordsIn = (part: number): Uint32Array[] =>
       objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
     const [sha256, md5] = [createHash("sha256"), createHash("md5")];
-    const entries: Uint8Array[] = [];
+    const segments: [bytes: number, sum: string][] = [];
     let bytes = 0;
     let row: Uint8Array[] = [];
     let rowBytes = 0;
@@ -279,13 +279,13 @@ export class SketchStore extends DurableObject<Env> {
       rowBytes = 0;
     };
     for (const segment of segmentsOf(shape, most, wordsIn)) {
-      entries.push(entryOf(segment));
+      segments.push([segment.length, sumOf(segment)]);
       row.push(segment);
       rowBytes += segment.length;
       if (rowBytes >= ROW_BYTES) write();
     }
     const members = objects.map(({ mark }) => mark);
-    const head = encodeHead({ bits: shape.bits, members, table: concat(entries) });
+    const head = encodeHead({ bits: shape.bits, members, segments });
     row.push(head);
     write();
     const hashes = { sha256: sha256.digest("hex"), md5: md5.digest("hex") };
@@ -293,7 +293,7 @@ export class SketchStore extends DurableObject<Env> {
   }
 }
 
-function sumOf(objects: readonly Loose[]): number {
+function wordsOf(objects: readonly Loose[]): number {
   return objects.reduce((sum, { words }) => sum + words, 0);
 }
 

@@ -1,6 +1,6 @@
 import { parsedJson } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
-import { answered, platform, settled } from "../../base/platform.ts";
+import { answered, platform } from "../../base/platform.ts";
 import {
   type ListedObject,
   type ListedSketch,
@@ -17,7 +17,7 @@ import { nodeOf } from "../../ship/log/nodes.ts";
 import { nodeAt, type ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { ManifestDays } from "../../ship/reader/statuses.ts";
-import type { ListedSpan } from "./listing.ts";
+import { each, type ListedSpan } from "./listing.ts";
 import type { NotSearched } from "./search.ts";
 import type { SearchedJob } from "./source.ts";
 
@@ -54,9 +54,6 @@ const ASK_MS = 10_000;
 const READ_MS = 15_000;
 const LIST_MS = 15_000;
 
-/** Jobs of which manifests are read side by side. */
-const AT_ONCE = 6;
-
 /** A manifest is 1.5 MB at most, but for one with a single, very long key, and its sketches. */
 const MANIFEST_READ_MAX_BYTES = 4_000_000;
 
@@ -84,7 +81,7 @@ export async function listArchived(
   const ordered = [...days.keys()].sort((a, b) => (isNewest ? b - a : a - b));
   const untilMs = platform.now() + LIST_MS;
   for (const [i, day] of ordered.entries()) {
-    await settled(days.get(day) ?? [], AT_ONCE, (of) => listDay(of, day, span, archive, all));
+    await each(days.get(day) ?? [], (of) => listDay(of, day, span, archive, all));
     if (i + 1 < ordered.length && (all.found.length >= limit || platform.now() >= untilMs)) {
       all.listedToMs = isNewest ? day * DAY_MS - 1 : (day + 1) * DAY_MS;
       break;
@@ -102,7 +99,7 @@ async function manifestDays(
   notSearched: NotSearched[],
 ): Promise<Days> {
   const days = new Map<number, { job: SearchedJob; count: number }[]>();
-  await settled(jobs, AT_ONCE, async (job) => {
+  await each(jobs, async (job) => {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     try {
       const ask = async (): Promise<ManifestDays | null> =>

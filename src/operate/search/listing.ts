@@ -97,7 +97,7 @@ export async function listObjects(
 type Counted = Following & { objects: number; unmade: number };
 type Page = Following & { objects: Searchable[]; isAll: boolean };
 
-async function each<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+export async function each<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results = await settled(items, ASKED_AT_ONCE, run);
   return results.map((result) => {
     if (result.status === "rejected") throw result.reason;

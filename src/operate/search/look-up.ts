@@ -4,19 +4,20 @@ import { answered, settled, TimeoutError } from "../../base/platform.ts";
 import type { ListedSketch } from "../../formats/manifest/manifest.ts";
 import {
   type Head,
-  isSegment,
   membersIn,
   membersOut,
   readHead,
   type Segment,
   segmentsFor,
   shapeIn,
+  sumOf,
 } from "../../formats/sketch/group.ts";
 import { HASHES } from "../../formats/sketch/sketch.ts";
 import { type Asked, sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import { ALL, hashesIn, heldBy, type Wanted } from "../../formats/sketch/wanted.ts";
 import type { ByteRange, OpenDestination } from "../../ship/destinations/destination.ts";
 import { readSmall } from "../../ship/destinations/read-small.ts";
+import { each } from "./listing.ts";
 import type { Needed } from "./needed-terms.ts";
 import { wantedIn } from "./query.ts";
 import type { Source } from "./source.ts";
@@ -42,9 +43,8 @@ export interface Sketched {
   files?: readonly ListedSketch[] | undefined;
 }
 
-/** Days of which sketches are asked side by side, and groups of one. */
+/** Days of which sketches are asked side by side. */
 const DAYS_AT_ONCE = 4;
-const GROUPS_AT_ONCE = 4;
 
 /** Deadline of a question, in ms. A store that misses it is not asked again by this search. */
 const ASK_MS = 10_000;
@@ -106,7 +106,7 @@ export function sketchLookUp(
       };
       const leave = (marks: readonly string[]): void => {
         const left = new Set(marks);
-        for (const each of objects) if (left.has(each.of.mark)) out.add(each.source);
+        for (const { source, of } of objects) if (left.has(of.mark)) out.add(source);
       };
       const inBucket = (key: string) => async (range: ByteRange) => counted(await readPart(job, of, key, range));
       /** Of a file, read once. */
@@ -137,16 +137,14 @@ export function sketchLookUp(
       };
       const archived = async (files: readonly ListedSketch[]): Promise<Group[]> => {
         const marks = new Set(objects.map(({ of: { mark } }) => mark));
-        const found = await settled(files, GROUPS_AT_ONCE, async (file) => ({ file, head: await headOf(file) }));
-        return found.flatMap((each) => {
-          const { file, head } = each.status === "fulfilled" ? each.value : { file: null, head: null };
-          return head?.members.some((mark) => marks.has(mark)) ? [{ head, read: inBucket(file.key) }] : [];
-        });
+        const found = await each(files, async (file) => ({ head: await headOf(file), read: inBucket(file.key) }));
+        return found.flatMap(({ head, read }) =>
+          head?.members.some((mark) => marks.has(mark)) ? [{ head, read }] : [],
+        );
       };
       try {
         const groups = of.files === undefined ? await stored() : await archived(of.files);
-        const read = await settled(groups, GROUPS_AT_ONCE, async (group) => leave(await outOf(group, wanted)));
-        for (const each of read) if (each.status === "rejected") throw each.reason;
+        await each(groups, async (group) => leave(await outOf(group, wanted)));
       } catch (error) {
         if (error instanceof TimeoutError) silent.add(name);
         log.warn("sketches were not asked, and their objects are read", { job, error: errorText(error) });
@@ -166,7 +164,7 @@ async function outOf({ head, read }: Group, wanted: Wanted): Promise<string[]> {
   for (const segment of segmentsFor(head, hashesIn(wanted)).slice(0, SEGMENTS_MAX)) {
     // One at a time is held: of many words, they are as much as the group.
     const bytes = await read(segment);
-    if (bytes === null || !isSegment(bytes, segment)) continue;
+    if (bytes === null || sumOf(bytes) !== segment.sum) continue;
     for (const hash of segment.hashes) holders.set(hash, membersIn(bytes, shape, hash));
   }
   return membersOut(
