@@ -50,8 +50,8 @@ export interface ListedObject {
   /** As the API lists it. */
   number: number;
   /**
-   * Of its shard and segment: what searches know it by. Absent, like the next two of these, in
-   * manifests of 2026.11 and earlier releases.
+   * Of its shard and segment: what searches know it by. Absent, like the next two of these, where
+   * an earlier release wrote the manifest.
    */
   batch?: number;
   /** Before compression. */

@@ -17,6 +17,9 @@ export interface Shape {
   members: number;
 }
 
+/** Objects that become one: each of them is read for a word until then. */
+export const GROUP_OBJECTS = 100;
+
 /** Objects that one may have, and words of all of them together: some 45 MB. */
 export const MEMBERS_MAX = 128;
 export const GROUP_MAX_WORDS = 30_000_000;
@@ -31,11 +34,14 @@ export const SEGMENTS_MAX = 1_024;
  */
 const SPARSENESS = 8;
 
+/** Of a hash, at least: in small groups they cost little. */
+const BITS_MIN = 20;
+
 /** @param words of all members. @param parts the most that a member has. */
 export function shapeOf(members: number, words: number, parts: number): Shape {
   let segments = parts;
   while (segments < SEGMENTS_MAX && words / segments > WORDS_A_SEGMENT) segments *= 2;
-  const bits = Math.min(32, Math.ceil(Math.log2(SPARSENESS * Math.max(segments, words))));
+  const bits = Math.min(32, Math.max(BITS_MIN, Math.ceil(Math.log2(SPARSENESS * words))));
   return { bits, segments, members };
 }
 

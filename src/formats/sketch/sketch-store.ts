@@ -7,9 +7,27 @@ import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
-import { encodeHead, GROUP_MAX_WORDS, MEMBERS_MAX, readHead, segmentsOf, shapeOf, sumOf } from "./group.ts";
+import {
+  encodeHead,
+  GROUP_MAX_WORDS,
+  GROUP_OBJECTS,
+  MEMBERS_MAX,
+  readHead,
+  segmentsOf,
+  shapeOf,
+  sumOf,
+} from "./group.ts";
 import { HASHES, PARTS_MAX, partAt, partsOf } from "./sketch.ts";
 import { ALL, heldBy, type Wanted } from "./wanted.ts";
+
+const WORDS_TABLE = `
+      CREATE TABLE words (                 -- of an object that is in no group yet
+        id     INTEGER PRIMARY KEY,        -- batch * 64 + part; an object keeps its batch when its number changes
+        parts  INTEGER NOT NULL,           -- that the object has
+        mark   TEXT NOT NULL,              -- of the object's bytes: a log that is restored gives a batch anew
+        hashes INTEGER NOT NULL,           -- version of the hashes
+        body   BLOB NOT NULL               -- 4 bytes each
+      ) STRICT;`;
 
 const SKETCH_STEPS = [
   {
@@ -28,13 +46,7 @@ const SKETCH_STEPS = [
     why: "one read tells which of a hundred objects may hold a word; sketches of before are of another form",
     sql: `
       DROP TABLE segment;
-      CREATE TABLE words (                 -- of an object that is in no group yet
-        id     INTEGER PRIMARY KEY,        -- batch * 64 + part; an object keeps its batch when its number changes
-        parts  INTEGER NOT NULL,           -- that the object has
-        mark   TEXT NOT NULL,              -- of the object's bytes: a log that is restored gives a batch anew
-        hashes INTEGER NOT NULL,           -- version of the hashes
-        body   BLOB NOT NULL               -- 4 bytes each
-      ) STRICT;
+      ${WORDS_TABLE}
       CREATE TABLE object_group (          -- the sketch of several objects: a file, as group.ts has it
         id     INTEGER PRIMARY KEY,
         bytes  INTEGER NOT NULL,
@@ -54,8 +66,7 @@ const SKETCH_STEPS = [
 /** How much one of these may store, in bytes: the platform's limit is 10 GB. */
 const MAX_BYTES = 8_000_000_000;
 
-/** Objects, and words of all, that become a group: each of them is read for a word until then. */
-const GROUP_OBJECTS = 100;
+/** Words that become a group, if these are of fewer objects. */
 const GROUP_WORDS = GROUP_MAX_WORDS / 2;
 
 /** A file of a group is shorter. */
@@ -120,6 +131,7 @@ export class SketchStore extends DurableObject<Env> {
   /** Overridden by tests. */
   maxBytes = MAX_BYTES;
   groupObjects = GROUP_OBJECTS;
+  rowMaxBytes = ROW_MAX_BYTES;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -254,7 +266,8 @@ export class SketchStore extends DurableObject<Env> {
     } catch (error) {
       log.warn("sketches were dropped", { objects: loose.length, error: errorText(error) });
     }
-    this.#sql.run`DELETE FROM words`;
+    // Of a table, its rows are not billed one by one.
+    this.ctx.storage.transactionSync(() => this.ctx.storage.sql.exec(`DROP TABLE words; ${WORDS_TABLE}`));
   }
 
   #keepGroup(objects: readonly Loose[]): void {
@@ -269,7 +282,7 @@ export class SketchStore extends DurableObject<Env> {
     let row: Uint8Array[] = [];
     let rowBytes = 0;
     const write = (): void => {
-      if (rowBytes > ROW_MAX_BYTES) throw new Error("their words are spread unevenly");
+      if (rowBytes > this.rowMaxBytes) throw new Error("their words are spread unevenly");
       const body = concat(row);
       sha256.update(body);
       md5.update(body);

@@ -129,6 +129,7 @@ export function sketchLookUp(
         leave(asked.out);
         return asked.groups.flatMap(({ id, key, head: file }) => {
           const head = readHead(file);
+          bytes += file.length;
           if (head === null) return [];
           const here = async ({ from, bytes: most }: ByteRange) =>
             counted(await answered<Uint8Array>("SketchStore", ASK_MS, store.read(id, from, most)));

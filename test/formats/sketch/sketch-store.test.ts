@@ -19,7 +19,10 @@ const mark = (batch: number) => at(batch).mark;
 const many = (count: number, from: number): Uint32Array =>
   Uint32Array.from({ length: count }, (_, i) => Math.imul(i + from, 0x9e3779b1) >>> 0 || 1);
 
-const add = (store: Store, batch: number, ...words: number[]) => store.add(HASHES, at(batch), Uint32Array.from(words));
+/** Hashes are spread over all 32 bits. */
+const spread = (word: number): number => Math.imul(word, 0x9e3779b1) >>> 0;
+const add = (store: Store, batch: number, ...words: number[]) =>
+  store.add(HASHES, at(batch), Uint32Array.from(words, spread));
 const count = (store: Store, table: string) =>
   runInDurableObject(store, (_store, { storage }) => storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one().n);
 
@@ -69,9 +72,9 @@ describe("a store of sketches", () => {
     await add(store, 2, 20, 30);
     for (const groups of [0, 1]) {
       expect(await count(store, "object_group")).toBe(groups);
-      expect(await out(store, [1, 2, 3], { all: [10, 20] })).toEqual([mark(2)]);
-      expect(await out(store, [1, 2], { any: [10, 30] })).toEqual([]);
-      expect(await out(store, [2], 99_999)).toEqual([mark(2)]);
+      expect(await out(store, [1, 2, 3], { all: [10, 20].map(spread) })).toEqual([mark(2)]);
+      expect(await out(store, [1, 2], { any: [10, 30].map(spread) })).toEqual([]);
+      expect(await out(store, [2], spread(99_999))).toEqual([mark(2)]);
       await store.seal();
     }
     expect(await count(store, "words")).toBe(0);
@@ -91,7 +94,7 @@ describe("a store of sketches", () => {
     }
     // The next ones are asked beside it.
     await add(store, 100, 4_711);
-    expect(await out(store, [0, 100], 4_711)).toEqual([mark(0)]);
+    expect(await out(store, [0, 100], spread(4_711))).toEqual([mark(0)]);
   });
 
   it("reads a part of a large object, and a segment of a group", async () => {
@@ -119,7 +122,7 @@ describe("a store of sketches", () => {
       expect(() => object.add(HASHES + 1, at(2), Uint32Array.of(10))).toThrow("another version");
     });
     for (let groups = 0; groups < 2; groups++) {
-      expect(await out(store, [1], 99)).toEqual([mark(1)]);
+      expect(await out(store, [1], spread(99))).toEqual([mark(1)]);
       expect(await store.ask(HASHES, [at(1, "00c0ffee00c0ffee")], 99)).toEqual(NOTHING);
       expect(await store.ask(HASHES + 1, [at(1)], 99)).toEqual(NOTHING);
       await store.seal();
@@ -131,21 +134,21 @@ describe("a store of sketches", () => {
     const store = sketchesOf(env.SKETCHES, 1, 0, 14);
     await add(store, 1, 10);
     await runInDurableObject(store, (_store, { storage }) => void storage.sql.exec("UPDATE words SET hashes = 0"));
-    expect(await out(store, [1], 99)).toEqual([]);
+    expect(await out(store, [1], spread(99))).toEqual([]);
     await add(store, 2, 10);
     expect((await store.seal()).map(({ objects }) => objects)).toEqual([1]);
-    expect(await out(store, [1, 2], 99)).toEqual([mark(2)]);
+    expect(await out(store, [1, 2], spread(99))).toEqual([mark(2)]);
   });
 
   it("keeps the last words of an object that is kept twice", async () => {
     setClock(NOON);
     const store = sketchesOf(env.SKETCHES, 1, 0, 7);
     for (let i = 0; i < 2; i++) await add(store, 1, 10);
-    expect(await out(store, [1], 10)).toEqual([]);
+    expect(await out(store, [1], spread(10))).toEqual([]);
     await store.seal();
     await add(store, 1, 10);
     await store.seal();
-    expect([await out(store, [1], 10), await out(store, [1], 11)]).toEqual([[], [mark(1)]]);
+    expect([await out(store, [1], spread(10)), await out(store, [1], spread(11))]).toEqual([[], [mark(1)]]);
   });
 
   it("gives a group as a file, and where its segments are once they are there", async () => {
@@ -192,7 +195,7 @@ describe("a store of sketches", () => {
     warn.mockRestore();
     expect([await count(store, "words"), await count(store, "object_group")]).toEqual([0, 0]);
     await add(store, 100, 6);
-    expect(await out(store, [0, 100], 7)).toEqual([mark(100)]);
+    expect(await out(store, [0, 100], spread(7))).toEqual([mark(100)]);
   });
 
   it("is written in a row for each part, and one alarm a day", async () => {
@@ -223,7 +226,7 @@ describe("a store of sketches", () => {
     expect(await runDurableObjectAlarm(kept)).toBe(true);
     expect(await tables(kept)).toEqual([]);
     await add(kept, 2, 10);
-    expect(await out(kept, [1, 2], 99)).toEqual([mark(2)]);
+    expect(await out(kept, [1, 2], spread(99))).toEqual([mark(2)]);
   });
 
   it("refuses more when it is full", async () => {

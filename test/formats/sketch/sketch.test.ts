@@ -60,9 +60,9 @@ describe("numbers that are packed", () => {
 
 describe("the sketch of a group", () => {
   it("never denies a word that one of its objects has, whatever their sizes", () => {
-    const sizes = fc.array(fc.oneof(fc.nat(50), fc.constantFrom(0, 20_000, 40_000, 100_000)), {
+    const sizes = fc.array(fc.oneof(fc.nat(50), fc.constantFrom(0, 5_000, 70_000)), {
       minLength: 1,
-      maxLength: 12,
+      maxLength: 5,
     });
     fc.assert(
       fc.property(sizes, fc.nat(), (counts, seed) => {
@@ -73,7 +73,7 @@ describe("the sketch of a group", () => {
         );
         expect(denied).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 
