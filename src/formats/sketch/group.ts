@@ -48,18 +48,18 @@ export function shapeOf(members: number, words: number, parts: number): Shape {
 /**
  * The segments of a group, each when it is asked for.
  * @param parts the most that a member has.
- * @param wordsIn the hashes of each member in one of so many parts, and maybe some of others.
+ * @param partsAt the hashes of each member in one of so many parts, and maybe some of others.
  */
 export function* segmentsOf(
   shape: Shape,
   parts: number,
-  wordsIn: (part: number) => readonly Uint32Array[],
+  partsAt: (part: number) => readonly Uint32Array[],
 ): Generator<Uint8Array<ArrayBuffer>> {
   const { segments, members } = shape;
   const { shift, mask } = keptOf(shape);
   const each = segments / parts;
   for (let part = 0; part < parts; part++) {
-    const words = wordsIn(part);
+    const words = partsAt(part);
     const ends = new Uint32Array(each + 1);
     const first = part * each;
     for (const hashes of words) {

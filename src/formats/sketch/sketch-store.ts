@@ -274,7 +274,7 @@ export class SketchStore extends DurableObject<Env> {
     const id = this.#sql.only<number>`SELECT coalesce(max(id), 0) + 1 FROM object_group`;
     const most = Math.max(...objects.map(({ parts }) => parts));
     const shape = shapeOf(objects.length, wordsOf(objects), most);
-    const wordsIn = (part: number): Uint32Array[] =>
+    const partsAt = (part: number): Uint32Array[] =>
       objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
     const [sha256, md5] = [createHash("sha256"), createHash("md5")];
     const segments: [bytes: number, sum: string][] = [];
@@ -291,7 +291,7 @@ export class SketchStore extends DurableObject<Env> {
       row = [];
       rowBytes = 0;
     };
-    for (const segment of segmentsOf(shape, most, wordsIn)) {
+    for (const segment of segmentsOf(shape, most, partsAt)) {
       segments.push([segment.length, sumOf(segment)]);
       row.push(segment);
       rowBytes += segment.length;

@@ -21,7 +21,7 @@ const WORDS_A_PART = 32_768;
 /** At most, so that no object takes more rows: enough for {@link SKETCH_MAX_WORDS}. */
 export const PARTS_MAX = 64;
 
-/** Of a part with more, somebody has chosen the words. */
+/** Words of a part with more were chosen to be there. */
 const PART_MAX_WORDS = 2 * WORDS_A_PART;
 
 /** The distinct hashes of these parts, in any order; null: too many. */

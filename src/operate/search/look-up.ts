@@ -79,7 +79,7 @@ export function sketchLookUp(
     if (refused >= REFUSALS_MAX) return null;
     const read = await readSmall(store, key, { maxBytes: range.bytes, ms: ASK_MS, range });
     if (read.ok) return read.bytes;
-    // Somebody removed it, or the job ships elsewhere now: nothing is wrong with the bucket.
+    // It was removed, or the job ships elsewhere now: nothing is wrong with the bucket.
     const isGone = read.why === "refused" && read.answer.why === "gone";
     if (!isGone) refusals.set(job, refused + 1);
     return null;

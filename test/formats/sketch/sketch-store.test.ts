@@ -26,7 +26,7 @@ const add = (store: Store, batch: number, ...words: number[]) =>
 const count = (store: Store, table: string) =>
   runInDurableObject(store, (_store, { storage }) => storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one().n);
 
-/** What a search makes of the answers of a store: which objects are out, and how much it has read. */
+/** What a search makes of the answers of a store: which objects are out, and the bytes read. */
 async function looked(store: Store, batches: number[], wanted: Wanted): Promise<{ out: string[]; bytes: number }> {
   const asked = await store.ask(
     HASHES,

@@ -35,8 +35,8 @@ function grouped(objects: readonly Uint32Array[]) {
   const most = Math.max(...parts.map(({ length }) => length));
   const words = objects.reduce((sum, { length }) => sum + length, 0);
   const shape = shapeOf(objects.length, words, most);
-  const wordsIn = (part: number) => parts.map((own) => own[Math.floor((part * own.length) / most)] as Uint32Array);
-  const segments = [...segmentsOf(shape, most, wordsIn)];
+  const partsAt = (part: number) => parts.map((own) => own[Math.floor((part * own.length) / most)] as Uint32Array);
+  const segments = [...segmentsOf(shape, most, partsAt)];
   const holders = (hash: number) => membersIn(segments[partAt(hash, shape.segments)] as Uint8Array, shape, hash);
   return { shape, segments, holders };
 }
@@ -134,7 +134,7 @@ describe("the words of an object", () => {
     expect([0, 0x7fffffff, 0xffffffff].map((hash) => partAt(hash, 32))).toEqual([0, 15, 31]);
   });
 
-  it("are none where somebody has chosen them to be of one part", () => {
+  it("are none where they were chosen to be of one part", () => {
     expect(() => partsOf(Uint32Array.from({ length: 70_000 }, (_, i) => i))).toThrow("unevenly");
   });
 
