@@ -182,14 +182,9 @@ describe("a store of sketches", () => {
     setClock(NOON);
     const store = sketchesOf(env.SKETCHES, 1, 0, 16);
     await runInDurableObject(store, (object) => {
-      object.groupObjects = 60;
-      // Somebody has chosen them to be of one segment, which no row can hold.
-      for (let i = 0; i < 60; i++)
-        object.add(
-          HASHES,
-          at(i),
-          many(30_000, 40_000 * i).map((hash) => hash >>> 6),
-        );
+      object.groupObjects = 2;
+      object.rowMaxBytes = 1_000;
+      for (let i = 0; i < 2; i++) object.add(HASHES, at(i), many(2_000, 40_000 * i));
     });
     expect(JSON.stringify(warn.mock.calls)).toContain("spread unevenly");
     warn.mockRestore();
