@@ -144,9 +144,19 @@ export function markOf({ sha256 }: { sha256: string }): string {
   return sha256.slice(0, 16);
 }
 
+/** Hex digits of a segment's length, of its checksum, and of both in a head. */
+const LENGTH_DIGITS = 8;
+const SUM_DIGITS = 16;
+const ENTRY_DIGITS = LENGTH_DIGITS + SUM_DIGITS;
+
 /** Tells a segment from all others, and from what became of it. */
 export function sumOf(segment: Uint8Array): string {
-  return createHash("sha256").update(segment).digest("hex").slice(0, 16);
+  return createHash("sha256").update(segment).digest("hex").slice(0, SUM_DIGITS);
+}
+
+/** What a head says of a segment. */
+export function entryOf(segment: Uint8Array): string {
+  return segment.length.toString(16).padStart(LENGTH_DIGITS, "0") + sumOf(segment);
 }
 
 /** The end of a group's file: what its members are, and where its segments. */
@@ -157,8 +167,8 @@ export interface Head {
   bits: number;
   /** The {@link markOf} of each object. */
   members: readonly string[];
-  /** Of each segment. */
-  segments: readonly (readonly [bytes: number, sum: string])[];
+  /** The {@link entryOf} each segment, joined: so a head takes little memory. */
+  segments: string;
 }
 
 const HEAD_TYPE = "logship sketch";
@@ -178,7 +188,7 @@ export function readHead(bytes: Uint8Array): Head | null {
 }
 
 export function shapeIn({ bits, members, segments }: Head): Shape {
-  return { bits, members: members.length, segments: segments.length };
+  return { bits, members: members.length, segments: segments.length / ENTRY_DIGITS };
 }
 
 /** A segment that is looked up. */
@@ -191,13 +201,17 @@ export interface Segment {
 }
 
 /** The segments in which these hashes are, in order. */
-export function segmentsFor({ segments }: Head, hashes: readonly number[]): Segment[] {
-  const looked = Map.groupBy(hashes, (hash) => partAt(hash, segments.length));
-  let end = 0;
-  return segments.flatMap(([bytes, sum], i) => {
-    const from = end;
-    end += bytes;
+export function segmentsFor(head: Head, hashes: readonly number[]): Segment[] {
+  const count = shapeIn(head).segments;
+  const looked = Map.groupBy(hashes, (hash) => partAt(hash, count));
+  const found: Segment[] = [];
+  let from = 0;
+  for (let i = 0; i < count; i++) {
+    const entry = head.segments.slice(i * ENTRY_DIGITS, (i + 1) * ENTRY_DIGITS);
+    const bytes = Number.parseInt(entry.slice(0, LENGTH_DIGITS), 16);
     const those = looked.get(i);
-    return those === undefined ? [] : [{ from, bytes, sum, hashes: those }];
-  });
+    if (those !== undefined) found.push({ from, bytes, sum: entry.slice(LENGTH_DIGITS), hashes: those });
+    from += bytes;
+  }
+  return found;
 }

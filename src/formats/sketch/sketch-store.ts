@@ -9,13 +9,13 @@ import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts"
 import { Sql } from "../../base/storage/sql.ts";
 import {
   encodeHead,
+  entryOf,
   GROUP_MAX_WORDS,
   GROUP_OBJECTS,
   MEMBERS_MAX,
   readHead,
   segmentsOf,
   shapeOf,
-  sumOf,
 } from "./group.ts";
 import { HASHES, PARTS_MAX, partAt, partsOf } from "./sketch.ts";
 import { ALL, heldBy, type Wanted } from "./wanted.ts";
@@ -277,7 +277,7 @@ export class SketchStore extends DurableObject<Env> {
     const partsAt = (part: number): Uint32Array[] =>
       objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
     const [sha256, md5] = [createHash("sha256"), createHash("md5")];
-    const segments: [bytes: number, sum: string][] = [];
+    let segments = "";
     let bytes = 0;
     let row: Uint8Array[] = [];
     let rowBytes = 0;
@@ -292,7 +292,7 @@ export class SketchStore extends DurableObject<Env> {
       rowBytes = 0;
     };
     for (const segment of segmentsOf(shape, most, partsAt)) {
-      segments.push([segment.length, sumOf(segment)]);
+      segments += entryOf(segment);
       row.push(segment);
       rowBytes += segment.length;
       if (rowBytes >= ROW_BYTES) write();

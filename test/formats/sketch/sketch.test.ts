@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { concat } from "../../../src/base/bytes.ts";
 import {
   encodeHead,
+  entryOf,
   membersIn,
   membersOut,
   readHead,
@@ -97,8 +98,8 @@ describe("the sketch of a group", () => {
 
   it("has a head that says where a segment is, and by which sum it is known", () => {
     const { shape, segments } = grouped([hashes(150_000, 3), hashes(10, 4)]);
-    const sums = segments.map((segment) => [segment.length, sumOf(segment)] as const);
-    const head = { bits: shape.bits, members: ["a".repeat(16), "b".repeat(16)], segments: sums };
+    const entries = segments.map(entryOf).join("");
+    const head = { bits: shape.bits, members: ["a".repeat(16), "b".repeat(16)], segments: entries };
     const read = readHead(encodeHead(head));
     expect(read).toMatchObject(head);
     if (read === null) throw new Error("there is no head");

@@ -60,7 +60,7 @@ describe.each([
 
   it("is not believed where the file of another job or day, or a damaged one, stands under its key", async () => {
     const { bucket, isOut } = await bucketOf({ 1: "alpha", 2: "beta" });
-    const other = await bucketOf({ 3: "alpha" }, DAY + 1);
+    const other = await bucketOf({ 3: "delta" }, DAY + 1);
     const [own, foreign] = [bucket.get("sketch of 1"), bucket.get("sketch of 2")] as [Uint8Array, Uint8Array];
     const damaged = own.map((byte) => byte ^ 1);
     const lost = [
