@@ -1,7 +1,8 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { concat } from "../../../src/base/bytes.ts";
+import { migrate } from "../../../src/base/storage/migrate.ts";
 import { membersIn, readHead, segmentsFor, shapeIn, sumOf } from "../../../src/formats/sketch/group.ts";
 import { HASHES } from "../../../src/formats/sketch/sketch.ts";
 import { type Sealed, type SketchStore, sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
@@ -191,6 +192,22 @@ describe("a store of sketches", () => {
     expect([await count(store, "words"), await count(store, "object_group")]).toEqual([0, 0]);
     await add(store, 100, 6);
     expect(await out(store, [0, 100], spread(7))).toEqual([mark(100)]);
+  });
+
+  it("drops what the release before has left, and its objects are read", async () => {
+    setClock(NOON);
+    const store = sketchesOf(env.SKETCHES, 1, 0, 17);
+    const before =
+      "CREATE TABLE segment (id INTEGER PRIMARY KEY, segments INTEGER NOT NULL, mark TEXT NOT NULL, body BLOB NOT NULL) STRICT;";
+    await runInDurableObject(store, (_store, { storage }) => {
+      migrate(storage, [{ id: 1, why: "", sql: before }]);
+      storage.sql.exec("INSERT INTO segment VALUES (256, 1, '00000000', zeroblob(9))");
+    });
+    await evictDurableObject(store);
+    expect(await store.ask(HASHES, [at(1)], 5)).toEqual(NOTHING);
+    await add(store, 2, 10);
+    expect(await out(store, [1, 2], spread(11))).toEqual([mark(2)]);
+    expect(await count(store, "sqlite_master WHERE name = 'segment'")).toBe(0);
   });
 
   it("is written in a row for each part, and one alarm a day", async () => {
