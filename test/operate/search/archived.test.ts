@@ -6,12 +6,16 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
+import { readConfig } from "../../../src/config.ts";
 import { SKETCH_PATH } from "../../../src/formats/manifest/place.ts";
 import { markOf } from "../../../src/formats/sketch/group.ts";
 import { type SketchStore, sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
+import { listArchived } from "../../../src/operate/search/archived.ts";
+import { openDestination } from "../../../src/ship/destinations/kinds.ts";
+import { parseDestination } from "../../../src/ship/destinations/parse.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { createApp } from "../../../src/web/app.ts";
-import { listed, manifestsIn, signWith, verified } from "../../ship/reader/manifest-world.ts";
+import { listed, manifestsIn, signerWith, signWith, verified } from "../../ship/reader/manifest-world.ts";
 import { Random } from "../../soak/random.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import { Oracle } from "../../support/oracle.ts";
@@ -214,6 +218,40 @@ describe("objects that have left the list", () => {
       ...{ objects: 4, skipped: 3, records: 2, not_searched: [] },
       sketch_bytes: expect.any(Number),
     });
+  });
+
+  it("are listed day by day, and none is left out between two lists", async () => {
+    const { ship, nextDay, cron, clock, job, bucket } = await archive();
+    for (const name of ["alpha", "beta", "gamma"]) {
+      await ship(name);
+      await nextDay();
+    }
+    for (const days of [60, 1]) {
+      clock.advance(days * DAY_MS);
+      await cron();
+    }
+    const config = readConfig(env);
+    if (!config.ok) throw new Error(config.faults.join("; "));
+    const to = parseDestination(destinationConf(bucket), config.config.destinations);
+    if (!to.ok) throw new Error(to.why);
+    const searched = { id: job, store: openDestination(to.value, platform), root: "logs", createdMs: NOON };
+    const { publicKey } = await signerWith(1);
+    const keys = new Map([[publicKey.id, publicKey]]);
+    for (const order of ["newest", "oldest"] as const) {
+      const stamps: string[][] = [];
+      let span = { sinceMs: NOON - DAY_MS, untilMs: NOON + 9 * DAY_MS };
+      for (let listed: number | null = 0; listed !== null && stamps.length < 9; ) {
+        const archive = { keys, listedFromMs: clock.nowMs() - 30 * DAY_MS };
+        const list = await listArchived(env, [searched], { ...span, order, without: [] }, archive, 1);
+        expect(list.notSearched).toEqual([]);
+        stamps.push(list.found.map(({ object }) => object.key.slice(5, 13)));
+        listed = list.listedToMs;
+        if (listed !== null)
+          span = order === "newest" ? { ...span, untilMs: listed + 1 } : { ...span, sinceMs: listed };
+      }
+      const days = [["21001120"], ["21001121"], ["21001122"]];
+      expect(stamps.filter(({ length }) => length > 0)).toEqual(order === "oldest" ? days : days.toReversed());
+    }
   });
 
   it("are named where a manifest is gone, edited, or of another key", async () => {
