@@ -66,10 +66,15 @@ function archiveOf(from: string, style: string | undefined): Archive {
 }
 
 function summary(sum: Verified): string[] {
-  const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+  const count = (n: number, one: string, many = `${one}s`): string =>
+    `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   return [
     `${count(sum.objects, "object")} as delivered, ${count(sum.records, "record")}, ${count(sum.bytes, "byte")}, in ${count(sum.manifests, "manifest")}`,
     ...(sum.expired > 0 ? [`${count(sum.expired, "object")} gone, of days that have expired`] : []),
+    ...(sum.sketches > 0 ? [`${count(sum.sketches, "sketch", "sketches")} as written`] : []),
+    ...(sum.lostSketches > 0
+      ? [`${count(sum.lostSketches, "sketch", "sketches")} missing or altered: searches read more, no record is lost`]
+      : []),
     ...(sum.open > 0 ? [`${count(sum.open, "file")} of days that no manifest covers yet`] : []),
     ...(sum.before > 0 ? [`${count(sum.before, "file")} of days before the first manifest: not checked`] : []),
     ...sum.heads.map(

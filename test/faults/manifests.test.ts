@@ -1,6 +1,6 @@
 /** Manifests: the log dies, refuses or loses answers around each step; stores do what stores do. */
 import { describe, expect } from "vitest";
-import { JobReader } from "../../src/index.ts";
+import { JobReader, SketchStore } from "../../src/index.ts";
 import { Manifests } from "../../src/ship/reader/manifests.ts";
 import { listed, listedIn, manifestsIn, signWith, verified } from "../ship/reader/manifest-world.ts";
 import { cells, variants } from "../support/matrix.ts";
@@ -54,6 +54,8 @@ async function isProven(world: World, isRepaired = false): Promise<void> {
       (await manifestsIn(control)).map((_, i) => i + 1),
     );
     expect(await verified(control, world.clock.nowMs())).toMatchObject({ said: [], open: 0, objects: shipped.length });
+    const named = (await manifestsIn(control)).flatMap(({ sketches = [] }) => sketches);
+    expect(named.reduce((sum, { objects }) => sum + objects, 0)).toBeGreaterThanOrEqual(shipped.length);
   }
 }
 
@@ -64,6 +66,9 @@ describe("the log", () => {
     [Manifests.prototype, "settle", "has written", 0],
     [JobReader.prototype, "deliveries", "counts for", 1],
     [JobReader.prototype, "deliveredOn", "lists for", 0],
+    [SketchStore.prototype, "seal", "groups sketches for", 0],
+    [SketchStore.prototype, "read", "sends a sketch for", 0],
+    [SketchStore.prototype, "moved", "has sent a sketch for", 0],
   ] as const;
   for (const [[prototype, method, what, after], breakage] of cells(STEPS, PROMPT_BREAKAGES)) {
     row(

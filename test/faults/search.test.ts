@@ -55,7 +55,7 @@ describe("a sketch that is not kept", () => {
     row(
       `${WORDS[breakage]}: the object is delivered once, and found`,
       async (world) => {
-        const fault = new Fault(world, SketchStore.prototype, "keep", breakage);
+        const fault = new Fault(world, SketchStore.prototype, "add", breakage);
         await shipped("the platform")(world, fault);
         expect(fault.took()).toBe(true);
       },
@@ -117,7 +117,7 @@ describe("a search", () => {
         await world.createJob();
         await arrive(world, world.mint(20, { days: 2 }));
         await pass(world);
-        breaks(world, SketchStore, "look", (n) => (n === 1 ? breakage : null));
+        breaks(world, SketchStore, "ask", (n) => (n === 1 ? breakage : null));
         expect(await searched()).toEqual({ records: 20, left: "", complete: true });
       },
       findsAll,

@@ -169,7 +169,7 @@ export class Bucket {
         return this.#put(operation, nowMs, unconditional);
       case "GET":
       case "HEAD":
-        return this.#read(key);
+        return this.#read(key, operation.headers.range);
       case "DELETE":
         this.#current.delete(key);
         return answer(204);
@@ -211,7 +211,8 @@ export class Bucket {
     return stored;
   }
 
-  #read(key: string): Answer {
+  /** @param range as the one header of a GET that is understood: `bytes=<first>-<last>`. */
+  #read(key: string, range: string | undefined): Answer {
     const stored = this.#current.get(key);
     if (stored === undefined) {
       return faultAnswer({ status: 404, code: "NoSuchKey", message: "The specified key does not exist." });
@@ -223,7 +224,12 @@ export class Bucket {
       ...stored.meta,
     };
     if (stored.contentEncoding !== null) headers["content-encoding"] = stored.contentEncoding;
-    return answer(200, headers, stored.bytes);
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
+    if (first === undefined || last === undefined) return answer(200, headers, stored.bytes);
+    if (Number(first) >= stored.size) return faultAnswer({ status: 416, code: "InvalidRange", message: "Too far." });
+    const part = stored.bytes.subarray(Number(first), Number(last) + 1);
+    headers["content-range"] = `bytes ${first}-${Number(first) + part.length - 1}/${stored.size}`;
+    return answer(206, headers, part);
   }
 
   #listObjects(query: URLSearchParams): Answer {

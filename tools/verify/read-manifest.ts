@@ -46,6 +46,7 @@ const Body = z.object({
   open_from: Day,
   deleted: Day.optional(),
   objects: z.array(Listed),
+  sketches: z.array(z.object({ key: z.string(), bytes: Count, sha256: Sha256 })).optional(),
   sums: z.object({ objects: Count, records: Count, bytes: Count }),
   deliveries: z.array(z.object({ shard: Count, segment: Count, delivered: Count, listed: Count })),
 });

@@ -1,6 +1,13 @@
 /** Compares an archive with its manifests. docs/reading.md says what that proves. */
 import { createHash } from "node:crypto";
-import { dayStamp, fillOf, leadsTo, type PublicKey, stampedMs } from "../../src/formats/manifest/archive-format.ts";
+import {
+  dayStamp,
+  fillOf,
+  leadsTo,
+  type PublicKey,
+  SKETCH_PATH,
+  stampedMs,
+} from "../../src/formats/manifest/archive-format.ts";
 import type { Archive } from "./archive.ts";
 import { chainFindings, chainsOf, dayNumber, type Finding, type Link, placeFindings } from "./chains.ts";
 import { type Listed, placedAt, type ReadManifest, readManifest } from "./read-manifest.ts";
@@ -27,6 +34,9 @@ export interface Verified {
   bytes: number;
   /** Missing, of days that have expired. */
   expired: number;
+  /** Files that only searches read: as they were written; and missing or altered, which is told. */
+  sketches: number;
+  lostSketches: number;
   /** Not listed: of days that are not over, or from before there were manifests. */
   open: number;
   before: number;
@@ -76,6 +86,7 @@ class Verification {
   readonly #altered: { path: string; sha256: string; why: string }[] = [];
   readonly #sum: Verified = {
     ...{ findings: 0, manifests: 0, objects: 0, records: 0, bytes: 0, expired: 0, open: 0, before: 0 },
+    ...{ sketches: 0, lostSketches: 0 },
     heads: [],
   };
 
@@ -135,6 +146,33 @@ class Verification {
       for (const object of queue) await this.#checkObject(object, manifest);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+    for (const { key, sha256 } of manifest.sketches ?? []) await this.#checkSketch(key, sha256, manifest);
+  }
+
+  /** No record is lost with one: that it is gone or altered is no finding. */
+  async #checkSketch(key: string, sha256: string, { root, base, day }: ReadManifest): Promise<void> {
+    const path = pathOf(key, root, base) ?? key;
+    const fingerprint = this.#fingerprint(path);
+    // A later manifest of its day names it again.
+    if (this.#listed.has(fingerprint)) return;
+    this.#listed.add(fingerprint);
+    const { expiredBefore } = this.#options;
+    const found = await this.#hashOf(path);
+    if (found === sha256) this.#sum.sketches += 1;
+    else if (found !== null || expiredBefore === null || day >= expiredBefore) {
+      this.#sum.lostSketches += 1;
+      const what = found === null ? "missing" : "altered";
+      this.#tell({ what: path, why: `a sketch is ${what}: searches read more, and no record is lost` });
+    }
+  }
+
+  /** Of a file, hex; null: there is none. */
+  async #hashOf(path: string): Promise<string | null> {
+    const pieces = await this.#archive.read(path);
+    if (pieces === null) return null;
+    const hash = createHash("sha256");
+    for await (const piece of pieces) hash.update(piece);
+    return hash.digest("hex");
   }
 
   async #checkObject(object: Listed, { file, base, root, day }: ReadManifest): Promise<void> {
@@ -229,6 +267,8 @@ class Verification {
       }
       const moved = await this.#movedFrom(path);
       if (moved !== null) this.#found(path, `in no manifest; it has the bytes of ${moved}`);
+      // Its manifest is still to be written, or is gone; it holds no records.
+      else if (SKETCH_PATH.test(path)) continue;
       else if (this.#brokenDays.has(is.day)) inBroken.set(is.day, (inBroken.get(is.day) ?? 0) + 1);
       else if (++unnamed <= UNLISTED_NAMED)
         this.#found(path, "in no manifest: it was added, or delivered within the last hour");
@@ -244,9 +284,7 @@ class Verification {
   /** Which lost object a file has the bytes of; null: none. */
   async #movedFrom(path: string): Promise<string | null> {
     if (this.#lost.size === 0) return null;
-    const hash = createHash("sha256");
-    for await (const piece of (await this.#archive.read(path)) ?? []) hash.update(piece);
-    return this.#lost.get(hash.digest("hex")) ?? null;
+    return this.#lost.get((await this.#hashOf(path)) ?? "") ?? null;
   }
 }
 

@@ -24,6 +24,8 @@ export interface Manifest {
   /** `YYYYMMDD`, of a deleted job: on this day. Days after it and the next get no manifest. */
   deleted?: string;
   objects: ListedObject[];
+  /** Of these objects, and of others of this day. Absent: there are none. */
+  sketches?: ListedSketch[];
   /** Of `objects`. */
   sums: { objects: number; records: number; bytes: number };
   deliveries: ListedNode[];
@@ -47,6 +49,14 @@ export interface ListedObject {
   segment: number;
   /** As the API lists it. */
   number: number;
+  /**
+   * Of its shard and segment: what searches know it by. Absent, like the next two of these, where
+   * an earlier release wrote the manifest.
+   */
+  batch?: number;
+  /** Before compression. */
+  raw_bytes?: number;
+  content_type?: string;
   /** Counts what its shard and segment has delivered, from 1. */
   delivery: number;
   key: string;
@@ -60,6 +70,17 @@ export interface ListedObject {
   copy_of?: number;
   /** Absent: it is here. `unknown`: the destination has changed since, and it may be elsewhere. */
   at?: "elsewhere" | "unknown";
+}
+
+/** A file by which searches pass over objects; without it they read them. */
+export interface ListedSketch {
+  key: string;
+  bytes: number;
+  sha256: string;
+  /** Its end, which says where the rest is. */
+  head: { bytes: number; sha256: string };
+  /** How many it knows. */
+  objects: number;
 }
 
 /** How far the deliveries of a shard's segment are listed. */

@@ -1,11 +1,33 @@
 import { DurableObject } from "cloudflare:workers";
+import { createHash } from "node:crypto";
+import { concat } from "../../base/bytes.ts";
 import { OBJECT_HISTORY_MS } from "../../base/limits.ts";
+import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
-import { SEGMENTS_MAX, type Sketch } from "./sketch.ts";
-import { isHeld, type Wanted } from "./wanted.ts";
+import {
+  encodeHead,
+  entryOf,
+  GROUP_MAX_WORDS,
+  GROUP_OBJECTS,
+  MEMBERS_MAX,
+  readHead,
+  segmentsOf,
+  shapeOf,
+} from "./group.ts";
+import { HASHES, PARTS_MAX, partAt, partsOf } from "./sketch.ts";
+import { ALL, heldBy, type Wanted } from "./wanted.ts";
+
+const WORDS_TABLE = `
+      CREATE TABLE words (                 -- of an object that is in no group yet
+        id     INTEGER PRIMARY KEY,        -- batch * 64 + part; an object keeps its batch when its number changes
+        parts  INTEGER NOT NULL,           -- that the object has
+        mark   TEXT NOT NULL,              -- of the object's bytes: a log that is restored gives a batch anew
+        hashes INTEGER NOT NULL,           -- version of the hashes
+        body   BLOB NOT NULL               -- 4 bytes each
+      ) STRICT;`;
 
 const SKETCH_STEPS = [
   {
@@ -19,29 +41,87 @@ const SKETCH_STEPS = [
         body     BLOB NOT NULL
       ) STRICT;`,
   },
+  {
+    id: 2,
+    why: "one read tells which of a hundred objects may hold a word; sketches of before are of another form",
+    sql: `
+      DROP TABLE segment;
+      ${WORDS_TABLE}
+      CREATE TABLE object_group (          -- the sketch of several objects: a file, as group.ts has it
+        id     INTEGER PRIMARY KEY,
+        bytes  INTEGER NOT NULL,
+        sha256 TEXT NOT NULL,
+        md5    TEXT NOT NULL,
+        head   BLOB NOT NULL,              -- the end of it
+        key    TEXT,                       -- where it is in the bucket; NULL: its bytes are here
+        place  TEXT                        -- of the bucket, as placeMark tells places apart
+      ) STRICT;
+      CREATE TABLE group_bytes (           -- of a file that is not in the bucket: whole segments, and its head
+        id   INTEGER PRIMARY KEY,          -- group * 2^26 + where it begins
+        body BLOB NOT NULL
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];
 
 /** How much one of these may store, in bytes: the platform's limit is 10 GB. */
 const MAX_BYTES = 8_000_000_000;
 
+/** Words that become a group, if these are of fewer objects. */
+const GROUP_WORDS = GROUP_MAX_WORDS / 2;
+
+/** A file of a group is shorter. */
+const FILE_MAX_BYTES = 2 ** 26;
+
+/** Segments are written together from this on, in bytes: a row may have two million. */
+const ROW_BYTES = 250_000;
+const ROW_MAX_BYTES = 1_900_000;
+
 /** An object of one node and day. */
 export interface Marked {
   batch: number;
-  /** The first 8 hex digits of its SHA-256. */
+  /** As `markOf`. */
   mark: string;
 }
 
-/** What objects cannot hold. */
-export interface Looked {
-  /** Batches of the objects that have a sketch, and cannot hold what is wanted. */
-  out: number[];
+export interface Asked {
+  /** Marks of the objects that are in no group, and cannot hold what is wanted. */
+  out: string[];
   /** That were read for it. */
   bytes: number;
+  /** Of the others: the heads of their groups. */
+  groups: { id: number; key: string | null; head: Uint8Array }[];
+}
+
+/** A group as a file. */
+export interface Sealed extends Omit<GroupRow, "head"> {
+  head: { bytes: number; sha256: string };
+  /** How many it knows. */
+  objects: number;
+}
+
+type GroupRow = {
+  id: number;
+  bytes: number;
+  sha256: string;
+  md5: string;
+  head: ArrayBuffer;
+  /** null: nowhere yet. */
+  key: string | null;
+  place: string | null;
+};
+
+type WordsRow = { id: number; parts: number; mark: string; hashes: number };
+
+/** An object in no group. */
+interface Loose extends Marked {
+  parts: number;
+  words: number;
 }
 
 /**
- * The sketches of the objects of one day that one node of a job's log has cut. They live as long as
- * the list of objects has them. Losing any only makes a search read more.
+ * The sketches of the objects of one day that one node of a job's log has cut, for as long as the
+ * list of objects has them: the words of each, until about a hundred become a group, of which only
+ * the head is here once its file is in the bucket. Losing any only makes a search read more.
  */
 export class SketchStore extends DurableObject<Env> {
   readonly #sql: Sql;
@@ -50,6 +130,8 @@ export class SketchStore extends DurableObject<Env> {
   #isBegun: boolean;
   /** Overridden by tests. */
   maxBytes = MAX_BYTES;
+  groupObjects = GROUP_OBJECTS;
+  rowMaxBytes = ROW_MAX_BYTES;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -60,51 +142,82 @@ export class SketchStore extends DurableObject<Env> {
   }
 
   /**
-   * Keeps the sketch of an object. Idempotent.
-   * @throws if it is full.
+   * Keeps the words of an object. Idempotent.
+   * @param hashes version of the caller's. @param words distinct.
+   * @throws if it is full, or has another version.
    */
-  keep({ batch, mark }: Marked, sketch: Sketch): void {
+  add(hashes: number, { batch, mark }: Marked, words: Uint32Array): void {
+    if (hashes !== HASHES) throw new Error("words of another version are not kept");
     if (this.#sql.databaseSize >= this.maxBytes) throw new Error("the sketches of this day are full");
     const now = platform.now();
     if (!this.#isBegun) migrate(this.ctx.storage, SKETCH_STEPS);
     this.#isBegun = true;
+    const parts = partsOf(words);
     this.#alarm.transaction(() => {
-      for (const [i, { buffer }] of sketch.entries()) {
-        const row = { id: batch * SEGMENTS_MAX + i, segments: sketch.length, mark, body: buffer };
-        this.#sql.replace("segment", row);
-      }
+      for (const [i, { buffer }] of parts.entries())
+        this.#sql.replace("words", { id: batch * PARTS_MAX + i, parts: parts.length, mark, hashes, body: buffer });
       this.#alarm.set(now + OBJECT_HISTORY_MS, now);
     });
+    const loose = this.#loose();
+    if (loose.length >= this.groupObjects || wordsOf(loose) >= GROUP_WORDS) this.#group(loose);
   }
 
   /**
+   * @param hashes version of the caller's.
    * @param objects that are asked about.
    */
-  look(objects: readonly Marked[], wanted: Wanted): Looked {
-    const looked: Looked = { out: [], bytes: 0 };
-    if (!this.#isBegun) return looked;
-    for (const { batch, mark } of objects) {
-      const id = batch * SEGMENTS_MAX;
-      const row = this.#sql.first<{
-        segments: number;
-        mark: string;
-      }>`SELECT segments, mark FROM segment WHERE id = ${id}`;
-      if (row?.mark !== mark) continue;
-      // Several words may be of one segment.
-      const known = new Map<number, Uint8Array>();
-      const read = (segment: number): Uint8Array => {
-        const before = known.get(segment);
-        if (before !== undefined) return before;
-        const id = batch * SEGMENTS_MAX + segment;
-        const body = this.#sql.only<ArrayBuffer>`SELECT body FROM segment WHERE id = ${id}`;
-        looked.bytes += body.byteLength;
-        const bytes = new Uint8Array(body);
-        known.set(segment, bytes);
-        return bytes;
-      };
-      if (!isHeld(wanted, row.segments, read)) looked.out.push(batch);
+  ask(hashes: number, objects: readonly Marked[], wanted: Wanted): Asked {
+    const asked: Asked = { out: [], bytes: 0, groups: [] };
+    if (!this.#isBegun || hashes !== HASHES) return asked;
+    const left = new Map(objects.map((object) => [object.mark, object]));
+    for (const { id, key, head } of this.#groups()) {
+      const bytes = new Uint8Array(head);
+      const known = (readHead(bytes)?.members ?? []).filter((mark) => left.delete(mark));
+      if (known.length > 0) asked.groups.push({ id, key, head: bytes });
     }
-    return looked;
+    for (const { batch, mark } of left.values()) {
+      const row = this.#sql.first<WordsRow>`
+        SELECT id, parts, mark, hashes FROM words WHERE id = ${batch * PARTS_MAX}`;
+      if (row?.mark !== mark || row.hashes !== HASHES) continue;
+      const known = new Map<number, Uint32Array>();
+      const holders = (hash: number): bigint => {
+        const part = partAt(hash, row.parts);
+        const words = known.get(part) ?? this.#part(batch, part);
+        if (!known.has(part)) asked.bytes += words.byteLength;
+        known.set(part, words);
+        return words.includes(hash) ? ALL : 0n;
+      };
+      if (heldBy(wanted, holders) === 0n) asked.out.push(mark);
+    }
+    return asked;
+  }
+
+  /** What is in no group becomes one. @returns the groups of the day. */
+  seal(): Sealed[] {
+    if (!this.#isBegun) return [];
+    this.#group(this.#loose());
+    return this.#groups().map(({ head, ...group }) => {
+      const bytes = new Uint8Array(head);
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      return { ...group, head: { bytes: bytes.length, sha256 }, objects: readHead(bytes)?.members.length ?? 0 };
+    });
+  }
+
+  /** Bytes of a group's file: of one row, and at most so many. None: they are not here. */
+  read(group: number, from: number, most: number): Uint8Array {
+    const at = group * FILE_MAX_BYTES + from;
+    const row = this.#sql.first<{ id: number; body: ArrayBuffer }>`
+      SELECT id, body FROM group_bytes WHERE id BETWEEN ${group * FILE_MAX_BYTES} AND ${at} ORDER BY id DESC LIMIT 1`;
+    return row === null ? new Uint8Array() : new Uint8Array(row.body.slice(at - row.id, at - row.id + most));
+  }
+
+  /** The file of a group is in the bucket. */
+  moved(group: number, key: string, place: string): void {
+    const from = group * FILE_MAX_BYTES;
+    this.ctx.storage.transactionSync(() => {
+      this.#sql.update("object_group", group, { key, place });
+      this.#sql.run`DELETE FROM group_bytes WHERE id >= ${from} AND id < ${from + FILE_MAX_BYTES}`;
+    });
   }
 
   /** The list of objects has forgotten them. An alarm was set with the first one of the day. */
@@ -114,6 +227,87 @@ export class SketchStore extends DurableObject<Env> {
     await this.ctx.storage.deleteAll();
     this.#isBegun = false;
   }
+
+  #groups(): GroupRow[] {
+    return this.#sql.all<GroupRow>`SELECT * FROM object_group ORDER BY id`;
+  }
+
+  #loose(): Loose[] {
+    const rows = this.#sql.all<WordsRow & { bytes: number }>`
+      SELECT id, parts, mark, length(body) AS bytes FROM words WHERE hashes = ${HASHES} ORDER BY id`;
+    const objects = new Map<number, Loose>();
+    for (const { id, parts, mark, bytes } of rows) {
+      const batch = Math.floor(id / PARTS_MAX);
+      const words = (objects.get(batch)?.words ?? 0) + bytes / Uint32Array.BYTES_PER_ELEMENT;
+      objects.set(batch, { batch, parts, mark, words });
+    }
+    return [...objects.values()];
+  }
+
+  #part(batch: number, part: number): Uint32Array {
+    return new Uint32Array(this.#sql.only<ArrayBuffer>`SELECT body FROM words WHERE id = ${batch * PARTS_MAX + part}`);
+  }
+
+  /** Makes groups of all objects that are in none. Where that fails, they are read. */
+  #group(loose: readonly Loose[]): void {
+    try {
+      this.ctx.storage.transactionSync(() => {
+        for (let at = 0; at < loose.length; ) {
+          const members: Loose[] = [];
+          for (let words = 0; at < loose.length && members.length < MEMBERS_MAX; at++) {
+            const object = loose[at] as Loose;
+            words += object.words;
+            if (words > GROUP_MAX_WORDS && members.length > 0) break;
+            members.push(object);
+          }
+          this.#keepGroup(members);
+        }
+      });
+    } catch (error) {
+      log.warn("sketches were dropped", { objects: loose.length, error: errorText(error) });
+    }
+    // Of a table, its rows are not billed one by one.
+    this.ctx.storage.transactionSync(() => this.ctx.storage.sql.exec(`DROP TABLE words; ${WORDS_TABLE}`));
+  }
+
+  #keepGroup(objects: readonly Loose[]): void {
+    const id = this.#sql.only<number>`SELECT coalesce(max(id), 0) + 1 FROM object_group`;
+    const most = Math.max(...objects.map(({ parts }) => parts));
+    const shape = shapeOf(objects.length, wordsOf(objects), most);
+    const partsAt = (part: number): Uint32Array[] =>
+      objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
+    const [sha256, md5] = [createHash("sha256"), createHash("md5")];
+    let segments = "";
+    let bytes = 0;
+    let row: Uint8Array[] = [];
+    let rowBytes = 0;
+    const write = (): void => {
+      if (rowBytes > this.rowMaxBytes) throw new Error("their words are spread unevenly");
+      const body = concat(row);
+      sha256.update(body);
+      md5.update(body);
+      this.#sql.insert("group_bytes", { id: id * FILE_MAX_BYTES + bytes, body: body.buffer });
+      bytes += body.length;
+      row = [];
+      rowBytes = 0;
+    };
+    for (const segment of segmentsOf(shape, most, partsAt)) {
+      segments += entryOf(segment);
+      row.push(segment);
+      rowBytes += segment.length;
+      if (rowBytes >= ROW_BYTES) write();
+    }
+    const members = objects.map(({ mark }) => mark);
+    const head = encodeHead({ bits: shape.bits, members, segments });
+    row.push(head);
+    write();
+    const hashes = { sha256: sha256.digest("hex"), md5: md5.digest("hex") };
+    this.#sql.insert("object_group", { id, bytes, ...hashes, head: head.buffer });
+  }
+}
+
+function wordsOf(objects: readonly Loose[]): number {
+  return objects.reduce((sum, { words }) => sum + words, 0);
 }
 
 /** The sketches of one day's objects of a node. @param day UTC days since the epoch. */

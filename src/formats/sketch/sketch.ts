@@ -1,26 +1,10 @@
 import { HashSet } from "./hash-set.ts";
 
 /**
- * What an object holds, in short: a Bloom filter (Bloom, 1970) over the hashes of its words, in
- * segments by the first bits of a hash, so that one word is looked up in a few kilobytes.
+ * How words are found and hashed, as terms.ts does: another number with every change there. What
+ * has another one says nothing of a word.
  */
-export type Sketch = Uint8Array<ArrayBuffer>[];
-
-/**
- * With so many bits a word and so many probes, one word in 250 that an object does not hold seems
- * to be in it: (1 − e^(−8/11.6))^8 = 0.39 %.
- */
-const BITS_A_WORD = 11.6;
-const PROBES = 8;
-
-/**
- * A segment has no more words than this, if hashes are spread evenly: some 47 kB, a row. Smaller
- * ones cost more rows, larger ones more reading.
- */
-const WORDS_A_SEGMENT = 32_768;
-
-/** At most this many segments, so that no sketch takes more rows. */
-export const SEGMENTS_MAX = 256;
+export const HASHES = 1;
 
 /** Words of an object of which a sketch is made; of one with more there is none. */
 export const SKETCH_MAX_WORDS = 1_500_000;
@@ -30,6 +14,15 @@ export const SKETCH_MAX_WORDS = 1_500_000;
  * are.
  */
 export const FRAGMENT_MAX_WORDS = 65_536;
+
+/** A part has so many words, if hashes are spread evenly: a row of 131 kB. */
+const WORDS_A_PART = 32_768;
+
+/** At most, so that no object takes more rows: enough for {@link SKETCH_MAX_WORDS}. */
+export const PARTS_MAX = 64;
+
+/** Words of a part with more were chosen to be there. */
+const PART_MAX_WORDS = 2 * WORDS_A_PART;
 
 /** The distinct hashes of these parts, in any order; null: too many. */
 export function joinWords(parts: Iterable<Uint32Array>, most: number): Uint32Array<ArrayBuffer> | null {
@@ -41,63 +34,32 @@ export function joinWords(parts: Iterable<Uint32Array>, most: number): Uint32Arr
   return joined.all();
 }
 
-/** @param words distinct. */
-export function sketchOf(words: Uint32Array): Sketch {
-  let segments = 1;
-  while (segments < SEGMENTS_MAX && words.length / segments > WORDS_A_SEGMENT) segments *= 2;
-  const counts = new Uint32Array(segments);
+/**
+ * The words of an object, by the first bits of their hashes, so that one word is looked up in one
+ * part.
+ * @param words distinct. @throws if they are spread so unevenly that no one wrote them by chance.
+ */
+export function partsOf(words: Uint32Array): Uint32Array<ArrayBuffer>[] {
+  let count = 1;
+  while (count < PARTS_MAX && words.length / count > WORDS_A_PART) count *= 2;
+  const sizes = new Uint32Array(count);
   for (let i = 0; i < words.length; i++) {
-    const segment = nodeAt(words[i] as number, segments);
-    counts[segment] = (counts[segment] as number) + 1;
+    const part = partAt(words[i] as number, count);
+    sizes[part] = (sizes[part] as number) + 1;
   }
-  const sketch: Sketch = Array.from(counts, (count) => new Uint8Array(Math.ceil((count * BITS_A_WORD) / 8)));
+  if (sizes.some((size) => size > PART_MAX_WORDS)) throw new Error("its words are spread unevenly");
+  const parts = Array.from(sizes, (size) => new Uint32Array(size));
   for (let i = 0; i < words.length; i++) {
     const hash = words[i] as number;
-    put(sketch[nodeAt(hash, segments)] as Uint8Array, hash);
+    const part = partAt(hash, count);
+    const left = (sizes[part] as number) - 1;
+    sizes[part] = left;
+    (parts[part] as Uint32Array)[left] = hash;
   }
-  return sketch;
+  return parts;
 }
 
-/** The segment in which a hash is looked up. @param segments how many the sketch has: 2^n. */
-export function nodeAt(hash: number, segments: number): number {
-  return segments === 1 ? 0 : hash >>> Math.clz32(segments - 1);
-}
-
-/** Whether the word may be in the object. False is certain. */
-export function mayHold(segment: Uint8Array, hash: number): boolean {
-  const bits = segment.length * 8;
-  let place = firstPlace(hash);
-  for (let i = 0; i < PROBES; i++) {
-    const bit = bitAt(place, bits);
-    if (((segment[bit >>> 3] ?? 0) & (1 << (bit & 7))) === 0) return false;
-    place = (place + stepOf(hash)) | 0;
-  }
-  return true;
-}
-
-function put(filter: Uint8Array, hash: number): void {
-  const bits = filter.length * 8;
-  const step = stepOf(hash);
-  let place = firstPlace(hash);
-  for (let i = 0; i < PROBES; i++) {
-    const bit = bitAt(place, bits);
-    filter[bit >>> 3] = (filter[bit >>> 3] as number) | (1 << (bit & 7));
-    place = (place + step) | 0;
-  }
-}
-
-// Double hashing (Kirsch and Mitzenmacher, 2006). Of one segment, all hashes begin with the same
-// bits: place and step are drawn from all of them.
-
-function firstPlace(hash: number): number {
-  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-}
-
-function stepOf(hash: number): number {
-  return Math.imul(hash ^ (hash >>> 12), 0x297a2d39) | 1;
-}
-
-/** Scales a place of 32 bits to those of a filter: a remainder takes five times as long. */
-function bitAt(place: number, bits: number): number {
-  return (((place >>> 0) * bits) / 2 ** 32) | 0;
+/** The part, or segment, in which a hash is. @param count of them: 2^n. */
+export function partAt(hash: number, count: number): number {
+  return count === 1 ? 0 : hash >>> Math.clz32(count - 1);
 }

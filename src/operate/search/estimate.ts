@@ -54,6 +54,7 @@ export async function estimate({ order, list, platform, maxMs }: Estimating): Pr
     const fresh = listed.list.filter((source) => !counted.has(keyOf(source))).sort((a, b) => edgeOf(a) - edgeOf(b));
     if (order === "newest") fresh.reverse();
     sum.notSearched.push(...listed.notSearched);
+    sum.sketchBytes += listed.indexBytes ?? 0;
     for (let at = 0; at < fresh.length; at += LOOK_MAX) {
       const some = fresh.slice(at, at + LOOK_MAX);
       if (isLate()) return leaveFrom(edgeOf(some[0] as Source), "estimating it takes too long");

@@ -6,7 +6,7 @@ import type { Searchable, SearchSpan } from "../../ship/reader/searchable.ts";
 import { type BatchPlace, batchesOf } from "./cursor.ts";
 
 /** Objects that one page of a search lists, of all jobs: some 700 bytes of memory each. */
-const LIST_MAX = 5_000;
+export const LIST_MAX = 5_000;
 
 /** Jobs, or nodes of them, that are asked side by side. */
 const ASKED_AT_ONCE = 8;
@@ -81,8 +81,7 @@ export async function listObjects(
       return { job, node, page: await ask<Page>(job, list) };
     });
     const bounds = pages.flatMap(({ page }) => (page === null || page.isAll ? [] : page.objects.slice(-1)));
-    const edges = bounds.map((object) => edgeOf(object, span.order));
-    const listedToMs = edges.length === 0 ? null : span.order === "newest" ? Math.max(...edges) : Math.min(...edges);
+    const listedToMs = nearer(span.order, ...bounds.map((object) => edgeOf(object, span.order)));
     const found = pages.flatMap(({ job, node, page }) =>
       (page?.objects ?? [])
         // Of what is beyond, the next page lists all.
@@ -98,7 +97,7 @@ export async function listObjects(
 type Counted = Following & { objects: number; unmade: number };
 type Page = Following & { objects: Searchable[]; isAll: boolean };
 
-async function each<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+export async function each<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results = await settled(items, ASKED_AT_ONCE, run);
   return results.map((result) => {
     if (result.status === "rejected") throw result.reason;
@@ -119,11 +118,18 @@ export function sharesOf(wanted: readonly number[], room: number): number[] {
   return shares;
 }
 
-function edgeOf({ firstMs, lastMs }: Searchable, order: SearchSpan["order"]): number {
+export function edgeOf({ firstMs, lastMs }: Searchable, order: SearchSpan["order"]): number {
   return order === "newest" ? lastMs : firstMs;
 }
 
-function isBeyond(edgeMs: number, boundMs: number | null, order: SearchSpan["order"]): boolean {
+/** The bound that comes first; null: there is none. */
+export function nearer(order: SearchSpan["order"], ...bounds: (number | null)[]): number | null {
+  const known = bounds.filter((bound) => bound !== null);
+  if (known.length === 0) return null;
+  return order === "newest" ? Math.max(...known) : Math.min(...known);
+}
+
+export function isBeyond(edgeMs: number, boundMs: number | null, order: SearchSpan["order"]): boolean {
   if (boundMs === null) return false;
   return order === "newest" ? edgeMs < boundMs : edgeMs > boundMs;
 }

@@ -16,6 +16,8 @@ export interface Sources {
   unsearchable?: readonly Known[];
   /** Absent: nothing is known of what they hold. */
   lookUp?: LookUp;
+  /** Of manifests, that were read to list them. */
+  indexBytes?: number;
   /**
    * Beyond this time, in ms since the epoch, not all are listed: newest first, those whose last
    * event is not later; oldest first, those whose first is not earlier. null: all are.
@@ -44,7 +46,7 @@ export interface Progress {
   read: number;
   /** Not read, as their sketch says that they hold no match. */
   skipped: number;
-  /** Of sketches, that were read. */
+  /** Of sketches, and of manifests, that were read. */
   sketchBytes: number;
   /** As stored. */
   bytesRead: number;
@@ -162,7 +164,7 @@ class Search {
       objects: left.length,
       read: 0,
       skipped: 0,
-      sketchBytes: 0,
+      sketchBytes: sources.indexBytes ?? 0,
       bytesRead: 0,
       records: 0,
       reachedMs: null,

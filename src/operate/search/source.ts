@@ -1,4 +1,5 @@
 import type { Pieces } from "../../base/streams.ts";
+import type { OpenDestination } from "../../ship/destinations/destination.ts";
 
 /** An object, or what will become one. */
 export interface Known {
@@ -9,6 +10,16 @@ export interface Known {
   number: number | null;
   firstMs: number;
   lastMs: number;
+}
+
+/** A job whose objects are searched. */
+export interface SearchedJob {
+  id: number;
+  /** Where they are. */
+  store: Pick<OpenDestination, "read">;
+  /** The folder below which they are. */
+  root: string;
+  createdMs: number;
 }
 
 /** One that a search may read. */

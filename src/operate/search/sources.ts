@@ -2,25 +2,19 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
-import type { OpenDestination } from "../../ship/destinations/destination.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { Rerun } from "../../state/control/plane.ts";
-import { type ListedSpan, listObjects } from "./listing.ts";
+import { type Archive, type ArchivedObject, listArchived } from "./archived.ts";
+import type { BatchPlace } from "./cursor.ts";
+import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-terms.ts";
 import type { NotSearched, Sources } from "./search.ts";
-import type { Known, Source } from "./source.ts";
+import type { Known, SearchedJob, Source } from "./source.ts";
 import { records } from "./waiting.ts";
-
-/** A job whose objects are searched. */
-export interface SearchedJob {
-  id: number;
-  /** Where they are. */
-  store: Pick<OpenDestination, "read">;
-}
 
 /** `end` null: it may have more to read. */
 export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
@@ -38,6 +32,7 @@ const LOOKS = 4;
 /**
  * What of these jobs has records of a time, over all of their nodes; and what tells which of
  * it cannot hold a match.
+ * @param archive null: there are no manifests.
  * @param reruns of these jobs: they are named, as the same records may be in objects of the job.
  * @param limit of what is listed; for tests.
  */
@@ -47,10 +42,21 @@ export async function listSources(
   reruns: readonly SearchedRerun[],
   span: ListedSpan,
   needed: Needed,
-  limit?: number,
+  archive: Archive | null,
+  limit: number = LIST_MAX,
 ): Promise<Listed> {
   const ids = [...jobs.map(({ id }) => id), ...reruns.map(({ id }) => id)];
-  const { found, listedToMs, silent, unmade } = await listObjects(env, ids, span, limit);
+  const { listedToMs: readToMs, silent, unmade, ...listing } = await listObjects(env, ids, span, limit);
+  const archived = archive === null ? null : await listArchived(env, jobs, upTo(span, readToMs), archive, limit);
+  const known = new Set(listing.found.map(placeOf).map(String));
+  const all: Found[] = [
+    ...listing.found,
+    // Those that are in the list as well are searched by it: it knows where they are now.
+    ...(archived?.found ?? []).filter((object) => !known.has(String(placeOf(object)))),
+  ];
+  const listedToMs = nearer(span.order, readToMs, archived?.listedToMs ?? null);
+  // Of what is beyond, the next page lists all.
+  const found = all.filter(({ object }) => !isBeyond(edgeOf(object, span.order), listedToMs, span.order));
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const jobOf = new Map(reruns.map(({ id, job }) => [id, job]));
   const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
@@ -63,7 +69,8 @@ export async function listSources(
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
-  for (const { job, node, object } of found) {
+  notSearched.push(...(archived?.notSearched ?? []));
+  for (const { job, node, object, sketches: files } of found) {
     const { batch, number, firstMs, lastMs, state } = object;
     const why = whyNot(object);
     const left = jobOf.has(job) ? shippedBy(job) : why && { job, object: number, why };
@@ -72,12 +79,32 @@ export async function listSources(
       unsearchable.push({ job, node, batch, number, firstMs, lastMs });
       continue;
     }
-    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => nodeAt(env.READERS, job, node));
+    const searched = stores.get(job) as SearchedJob;
+    const source = sourceOf(object, searched, node, () => nodeAt(env.READERS, job, node));
     list.push(source);
-    if (state === "delivered") sketched.set(source, object);
+    if (state === "delivered")
+      sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
   }
   const lookUp = needed === null ? null : sketchLookUp(env.SKETCHES, needed, sketched);
-  return { list, unsearchable, listedToMs, notSearched, ...(lookUp !== null && { lookUp }) };
+  const indexBytes = archived?.bytes ?? 0;
+  return { list, unsearchable, listedToMs, notSearched, indexBytes, ...(lookUp !== null && { lookUp }) };
+}
+
+/** What of a time is not beyond a bound. */
+function upTo(span: ListedSpan, boundMs: number | null): ListedSpan {
+  if (boundMs === null) return span;
+  return span.order === "newest"
+    ? { ...span, sinceMs: Math.max(span.sinceMs, boundMs) }
+    : { ...span, untilMs: Math.min(span.untilMs, boundMs + 1) };
+}
+
+interface Found extends Omit<ArchivedObject, "sketches"> {
+  /** Of what is in no reader's list any more. */
+  sketches?: ArchivedObject["sketches"];
+}
+
+function placeOf({ job, node, object: { batch } }: Found): BatchPlace {
+  return [job, node, batch];
 }
 
 function whyNot({ state, contentType, key }: Searchable): string | null {

@@ -185,8 +185,9 @@ export interface OpenDestination {
   /**
    * Asks for an object. A kind that cannot be read back refuses every key. The caller reads the
    * body to its end or cancels it, and bounds the time.
+   * @param range a part of it alone; a store that knows no ranges gives it whole.
    */
-  read(key: string): Promise<ReadAnswer>;
+  read(key: string, range?: ByteRange): Promise<ReadAnswer>;
   /**
    * Writes the small object that shows the destination to be writable. @returns what is wrong, in
    * words; null: it is written.
@@ -202,6 +203,12 @@ export interface OpenDestination {
    * {@link probe}.
    */
   challenge(key: string, token: string): Promise<string | null>;
+}
+
+/** Bytes of an object, at least one. */
+export interface ByteRange {
+  from: number;
+  bytes: number;
 }
 
 export type WriteOutcome =

@@ -39,11 +39,14 @@ export interface NodeDeliveries {
 /** A delivered object, as manifests list it. */
 export type Delivered = {
   number: number;
+  batch: number;
   delivery: number;
   /** Version of the job's destination that has it. */
   place: number;
   key: string;
   bytes: number;
+  rawBytes: number;
+  contentType: string;
   sha256: string;
   records: number;
   firstMs: number;
@@ -88,7 +91,7 @@ export class Deliveries extends ReaderPart {
   /** A part of what is wanted of one day, in the order of deliveries. */
   page(wanted: Wanted, day: number): Delivered[] {
     return this.sql.all<Delivered>`
-      SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs,
+      SELECT number, batch, delivery, place, key, bytes, raw_bytes AS rawBytes, content_type AS contentType, sha256, records, first_event_ms AS firstMs,
         last_event_ms AS lastMs, uploaded_ms AS deliveredMs, replay_of AS copyOf,
         elsewhere IS NOT NULL AS elsewhere FROM object
       WHERE ${isWanted(wanted)} AND day = ${day} ORDER BY delivery LIMIT ${PAGE}`;

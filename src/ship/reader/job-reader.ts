@@ -7,6 +7,7 @@ import { migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
 import { readMacKeys, readSigning, readStoredMaxBytes } from "../../config.ts";
 import type { Signer } from "../../formats/manifest/signing.ts";
+import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { Pull, Pulled } from "../log/driver.ts";
@@ -31,7 +32,7 @@ import { countsOf, statusOf } from "./reader-status.ts";
 import { Reading } from "./reading.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
-import type { AsideObject, ObjectEntry, ReaderStatus } from "./statuses.ts";
+import type { AsideObject, ManifestDays, ObjectEntry, ReaderStatus } from "./statuses.ts";
 import { piecewise, streamed } from "./stream.ts";
 import { Unmade, type UnmadeNote } from "./unmade.ts";
 import { Health, type HealthHour } from "./upload-health.ts";
@@ -108,6 +109,7 @@ export class JobReader extends DurableObject<Env> {
       },
       page: async (jobId, node, wanted, day) =>
         node === 0 ? this.deliveredOn(wanted, day) : named(jobId, node).deliveredOn(wanted, day),
+      sketches: (jobId, node, day) => sketchesOf(env.SKETCHES, jobId, node, day),
       commit,
     });
     this.#aside = new AsideObjects(sql, this.#state);
@@ -299,6 +301,11 @@ export class JobReader extends DurableObject<Env> {
   /** A part of the deliveries of one day that are to be listed. */
   deliveredOn(wanted: Wanted, day: number): Delivered[] {
     return this.#state.hasJob() ? this.#deliveries.page(wanted, day) : [];
+  }
+
+  /** How many manifests each day has, from and up to these, since the epoch; in the first node. */
+  manifestDays(from: number, to: number): ManifestDays | null {
+    return this.#state.hasJob() ? this.manifests.days(from, to) : null;
   }
 
   /** What of this node has records of some time. */

@@ -1,7 +1,7 @@
 import { MANIFEST_EMPTY_DAYS_MAX } from "../../base/limits.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { Listing, Wanted } from "./deliveries.ts";
-import type { ManifestStatus } from "./statuses.ts";
+import type { ManifestDays, ManifestStatus } from "./statuses.ts";
 
 /** The rows of a job's manifests, as schema.ts declares them. */
 
@@ -126,6 +126,14 @@ export class ManifestRows extends Tables {
   /** The number of a day's next manifest. */
   nextNumber(day: number): number {
     return this.#numberOf(day) + 1;
+  }
+
+  days(from: number, to: number): ManifestDays | null {
+    const chain = this.chain();
+    if (chain === null) return null;
+    const found = this.sql.all<ManifestDays["found"][number]>`
+      SELECT day, number FROM manifest_day WHERE day BETWEEN ${from} AND ${to} ORDER BY day`;
+    return { begunDay: chain.begun_day, found };
   }
 
   /** A day that is over since the last time, and has no manifest; null: there is none. */

@@ -3,10 +3,17 @@ import { utf8Length } from "../../base/bytes.ts";
 import { MANIFEST_AGAIN_MS, MANIFEST_MAX_BYTES, MANIFEST_QUIET_MS, OBJECT_HISTORY_MS } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
-import { encodeManifest, type ListedObject, MANIFEST_TYPE, type Manifest } from "../../formats/manifest/manifest.ts";
+import {
+  encodeManifest,
+  type ListedObject,
+  type ListedSketch,
+  MANIFEST_TYPE,
+  type Manifest,
+} from "../../formats/manifest/manifest.ts";
 import { manifestKey, manifestName, placeMark, rootOf } from "../../formats/manifest/place.ts";
 import type { Signer } from "../../formats/manifest/signing.ts";
 import { dayStamp, readTemplate } from "../../formats/object/keys.ts";
+import type { SketchStore } from "../../formats/sketch/sketch-store.ts";
 import type { Destination, FixedObject, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -16,7 +23,8 @@ import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
 import { waitAfter } from "./disposition.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
-import type { ManifestStatus } from "./statuses.ts";
+import type { ManifestDays, ManifestStatus } from "./statuses.ts";
+import { storeSketches } from "./stored-sketches.ts";
 
 /** A node, and what it says. */
 export interface LookedNode extends NodeDeliveries {
@@ -35,6 +43,7 @@ export interface ManifestHost {
   /** Asks every node of the job, in order. @throws if one does not answer. */
   look(jobId: number, wanted: (node: number) => Wanted): Promise<LookedNode[]>;
   page(jobId: number, node: number, wanted: Wanted, day: number): Promise<Delivered[]>;
+  sketches(jobId: number, node: number, day: number): DurableObjectStub<SketchStore>;
   /** A transaction, after which the alarm is set for what comes next. */
   commit(change: () => void): void;
 }
@@ -46,6 +55,9 @@ const AT_ONCE = 50;
 
 /** Without anything to list, it is looked again after this long, in ms. */
 const LOOK_AGAIN_MS = 240_000;
+
+/** After so many failures a manifest is written without sketches: searches read more, then. */
+const SKETCH_TRIES = 20;
 
 /** After a failure of a part of the service, and where every key is taken. */
 const AGAIN_MS = 60_000;
@@ -89,6 +101,11 @@ export class Manifests {
   /** null: none was ever begun. */
   status(): ManifestStatus | null {
     return this.#rows.status();
+  }
+
+  /** How many manifests each of these days has; null: none was ever begun. */
+  days(from: number, to: number): ManifestDays | null {
+    return this.#rows.days(from, to);
   }
 
   /** When one that waits is to be tried again, in ms since the epoch. The cron begins others. */
@@ -170,7 +187,7 @@ export class Manifests {
     }
     const root = rootOf(readTemplate(job.path));
     const place = placeMark(opened.value, root);
-    if (waiting === null) return this.#list(signer, job, root, place);
+    if (waiting === null) return this.#list(signer, job, root, place, opened.value);
     if (waiting.place === place) return this.#write(waiting, opened.value, job);
     // The endpoint is another one: what waits is for the one before.
     this.#host.commit(() => this.#rows.moved(job.destinationVersion));
@@ -178,7 +195,7 @@ export class Manifests {
   }
 
   /** Fixes the next manifest, if there is anything to list. */
-  async #list(signer: Signer, job: JobConfig, root: string, place: string): Promise<boolean> {
+  async #list(signer: Signer, job: JobConfig, root: string, place: string, to: Destination): Promise<boolean> {
     const now = platform.now();
     const begunDay = dayOf(now - OBJECT_HISTORY_MS) + 2;
     const chain = this.#rows.chain();
@@ -196,7 +213,9 @@ export class Manifests {
       return false;
     }
     const found = await this.#objectsOf(day, looked, chain, job);
-    const manifest = this.#manifest(found, { day, job, root, place, chain, looked, nowMs: now });
+    const sketches = await this.#sketchesOf(found, { day, job, root, place, chain }, to);
+    if (sketches === null) return false;
+    const manifest = this.#manifest(found, sketches, { day, job, root, place, chain, looked, nowMs: now });
     const body = await encodeManifest(manifest, signer);
     const hash = (name: string): string => createHash(name).update(body).digest("hex");
     const row = {
@@ -251,7 +270,38 @@ export class Manifests {
     return found;
   }
 
-  #manifest({ objects, counts }: Found, { day, job, root, place, chain, looked, nowMs }: About): Manifest {
+  /**
+   * The sketches of these objects, in the bucket as well. @returns null: one is not, and is tried
+   * again.
+   */
+  async #sketchesOf(
+    { counts }: Found,
+    { day, job, root, place, chain }: Omit<About, "looked" | "nowMs">,
+    to: Destination,
+  ): Promise<ListedSketch[] | null> {
+    if (chain.tries >= SKETCH_TRIES) return [];
+    const store = openDestination(to, platform);
+    const options = { doubtful: chain.tries > 0, leaveOut: this.#state.leftOut() };
+    const listed: ListedSketch[] = [];
+    for (const node of Object.keys(counts).map(Number)) {
+      const where = { root, place, job: job.id, node, day };
+      const stored = await storeSketches(this.#host.sketches(job.id, node, day), store, where, options);
+      if (!Array.isArray(stored)) {
+        const now = platform.now();
+        const { delayMs } = waitAfter(stored, chain.tries + 1, platform.random());
+        this.#host.commit(() => this.#rows.failed(stored.words, now + delayMs, now));
+        return null;
+      }
+      listed.push(...stored);
+    }
+    return listed;
+  }
+
+  #manifest(
+    { objects, counts }: Found,
+    sketches: ListedSketch[],
+    { day, job, root, place, chain, looked, nowMs }: About,
+  ): Manifest {
     const isFirst = chain.place !== place || chain.last_name === null || chain.last_sha256 === null;
     const previous = isFirst ? null : { name: chain.last_name ?? "", sha256: chain.last_sha256 ?? "" };
     const id = createHash("sha256")
@@ -272,6 +322,7 @@ export class Manifests {
       open_from: dayStamp(chain.open_day ?? 0),
       ...(job.deletedMs !== null && { deleted: dayStamp(dayOf(job.deletedMs)) }),
       objects,
+      ...(sketches.length > 0 && { sketches }),
       sums: { objects: objects.length, records: sum("records"), bytes: sum("bytes") },
       deliveries: looked.map(({ node }) => {
         const { delivered, count } = this.#rows.countOf(node);
@@ -363,6 +414,9 @@ function listed(of: Delivered, node: number, sinceVersion: number): ListedObject
   return {
     ...placeOf(node),
     number: of.number,
+    batch: of.batch,
+    raw_bytes: of.rawBytes,
+    content_type: of.contentType,
     delivery: of.delivery,
     key: of.key,
     bytes: of.bytes,

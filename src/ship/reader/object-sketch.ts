@@ -1,17 +1,18 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
+import { markOf } from "../../formats/sketch/group.ts";
 import { HashSet } from "../../formats/sketch/hash-set.ts";
-import { SKETCH_MAX_WORDS, sketchOf } from "../../formats/sketch/sketch.ts";
+import { HASHES, SKETCH_MAX_WORDS } from "../../formats/sketch/sketch.ts";
 import { type SketchStore, sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import type { Chunks } from "./chunks.ts";
 import type { ObjectRow } from "./reader-rows.ts";
 
-/** Deadline of handing over a sketch, in ms: an upload is not settled before. */
+/** Deadline of handing over words, in ms: an upload is not settled before. */
 const KEEP_MS = 5_000;
 
 /**
- * Keeps the sketch of an object that its store has taken, before its words go with its bytes. What
- * fails is dropped: a search reads the object, then.
+ * Keeps the words of an object that its store has taken, before they go with its bytes. What fails
+ * is dropped: a search reads the object, then.
  */
 export async function keepSketch(
   object: Pick<ObjectRow, "number" | "batch" | "day" | "sha256">,
@@ -23,7 +24,8 @@ export async function keepSketch(
     const words = wordsOf(chunks, object.batch);
     if (words === null) return;
     const store = sketchesOf(sketches, job, node, object.day);
-    await answered("SketchStore", KEEP_MS, store.keep({ batch: object.batch, mark: markOf(object) }, sketchOf(words)));
+    const marked = { batch: object.batch, mark: markOf(object) };
+    await answered("SketchStore", KEEP_MS, store.add(HASHES, marked, words));
   } catch (error) {
     log.warn("a sketch was dropped", { job, object: object.number, error: errorText(error) });
   }
@@ -38,9 +40,4 @@ function wordsOf(chunks: Chunks, batch: number): Uint32Array | null {
     if (all.size > SKETCH_MAX_WORDS) return null;
   }
   return all.size === 0 ? null : all.all();
-}
-
-/** Tells the bytes of an object from those of another one of its batch. */
-export function markOf({ sha256 }: Pick<ObjectRow, "sha256">): string {
-  return sha256.slice(0, 8);
 }

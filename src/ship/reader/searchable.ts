@@ -1,6 +1,6 @@
 import { clause, verbatim } from "../../base/storage/sql.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
-import { markOf } from "./object-sketch.ts";
+import { markOf } from "../../formats/sketch/group.ts";
 import type { Objects } from "./objects.ts";
 import { ReaderPart } from "./reader-part.ts";
 import type { BatchRow, ObjectRow } from "./reader-rows.ts";

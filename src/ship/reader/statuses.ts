@@ -101,6 +101,13 @@ export interface CanaryStatus {
   why: string | null;
 }
 
+/** How many manifests days have, since the epoch. */
+export interface ManifestDays {
+  /** What was delivered so much earlier that its objects had left the list is in none. */
+  begunDay: number;
+  found: { day: number; number: number }[];
+}
+
 /** The state of a job's manifests. */
 export interface ManifestStatus {
   /** Of the newest one; null: there is none yet. */

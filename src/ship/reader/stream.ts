@@ -1,9 +1,12 @@
 /** A body of known length that reads each piece when it can be sent, and frees it afterwards. */
-export function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+export function streamed(
+  bytes: number,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): ReadableStream<Uint8Array> {
   const { readable, writable } = new FixedLengthStream(bytes);
   const writer = writable.getWriter();
   const write = async (): Promise<void> => {
-    for (const piece of pieces) {
+    for await (const piece of pieces) {
       await writer.write(piece);
       // Rows read from SQLite are collected late; without this a large object is held whole.
       if (piece.buffer instanceof ArrayBuffer) piece.buffer.transfer(0);

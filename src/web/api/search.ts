@@ -14,16 +14,21 @@ import {
 import { errorText, log } from "../../base/logger.ts";
 import { isolateMemory } from "../../base/memory.ts";
 import { answered, type Platform } from "../../base/platform.ts";
-import type { Config } from "../../config.ts";
+import { type Config, publishedKeys, readSigning } from "../../config.ts";
 import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
+import { rootOf } from "../../formats/manifest/place.ts";
+import { readPublicKey } from "../../formats/manifest/signing.ts";
+import { readTemplate } from "../../formats/object/keys.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
+import { type Archive, beforeTheList } from "../../operate/search/archived.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
 import { compileQuery } from "../../operate/search/query.ts";
 import type { NotSearched } from "../../operate/search/search.ts";
-import { type Listed, listSources, type SearchedJob, type SearchedRerun } from "../../operate/search/sources.ts";
+import type { SearchedJob } from "../../operate/search/source.ts";
+import { type Listed, listSources, type SearchedRerun } from "../../operate/search/sources.ts";
 import { notReadYet } from "../../operate/search/waiting.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { parseDestination } from "../../ship/destinations/parse.ts";
@@ -58,10 +63,12 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   });
   const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
-  if (span.sinceMs < listedFromMs) notSearched.push({ job: null, object: null, why: beforeTheList(listedFromMs) });
+  const archive = await archiveOf(c.env, listedFromMs);
+  if (span.sinceMs < listedFromMs && archive === null)
+    notSearched.push({ job: null, object: null, why: beforeTheList(listedFromMs) });
   const from = read?.cursor.after?.[0];
   const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
-    listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed);
+    listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed, archive);
   const free = await takeSlot(c);
   try {
     const ids = jobs.map(({ id }) => id);
@@ -109,9 +116,11 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   }
 }
 
-/** What was cut earlier than this, in ms since the epoch, is on no list of objects. */
-function beforeTheList(fromMs: number): string {
-  return `objects that were cut before ${new Date(fromMs).toISOString()} are no longer listed; late events of that time were searched`;
+/** null: manifests are not signed. */
+async function archiveOf(env: Env, listedFromMs: number): Promise<Archive | null> {
+  if (!readSigning(env).isOn) return null;
+  const keys = (await publishedKeys(env)).flatMap(({ public_key: text }) => readPublicKey(text) ?? []);
+  return { keys: new Map(keys.map((key) => [key.id, key])), listedFromMs };
 }
 
 /** Everything that decides which records are hits, and in which order. */
@@ -162,7 +171,7 @@ async function searchedJobs(
   if (wanted !== undefined && stored.length === 0) throw oneError(404, CODE.jobNotFound, "job not found");
   const jobs: SearchedJob[] = [];
   const notSearched: NotSearched[] = [];
-  for (const { config: job } of stored) {
+  for (const { config: job, createdMs } of stored) {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {
@@ -172,7 +181,10 @@ async function searchedJobs(
     const destination = parseDestination(conf, config.destinations);
     if (!destination.ok) leave(`its destination: ${destination.why}`);
     else if (!termsOf(destination.value).isReadable) leave("its destination cannot be read back");
-    else jobs.push({ id: job.id, store: openDestination(destination.value, platform) });
+    else {
+      const root = rootOf(readTemplate(job.path));
+      jobs.push({ id: job.id, store: openDestination(destination.value, platform), root, createdMs });
+    }
   }
   const reruns = everyRerun.filter(({ job }) => stored.some(({ config: { id } }) => id === job));
   return { jobs, reruns, notSearched };

@@ -42,6 +42,11 @@ export async function searchFor(question: object, token = ADMIN_TOKEN): Promise<
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(question),
   });
+  return readAnswer(response);
+}
+
+/** @throws unless it is whole. */
+export async function readAnswer(response: Response): Promise<SearchAnswer> {
   const text = new TextDecoder().decode(await response.arrayBuffer());
   if (response.status !== 200) throw new Error(`${response.status} ${text}`);
   const lines = text

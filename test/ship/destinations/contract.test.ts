@@ -66,6 +66,9 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
     if (!read.ok) throw new Error(read.words);
     expect(read.bytes ?? BYTES.length).toBe(BYTES.length);
     expect(new Uint8Array(await new Response(read.body).arrayBuffer())).toEqual(BYTES);
+    const part = await to.read(KEY, { from: 1, bytes: 3 });
+    if (!part.ok) throw new Error(part.words);
+    expect(new Uint8Array(await new Response(part.body).arrayBuffer())).toEqual(BYTES.slice(1, 4));
   });
 
   it.each([FIRST, { doubtful: true, leaveOut: 0 }, { doubtful: false, leaveOut: 1 }])(

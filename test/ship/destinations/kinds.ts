@@ -71,9 +71,18 @@ function bucket(shows = true, family: "amz" | "goog" = "amz", host?: string): Se
       const shown = new Headers({ "content-length": `${stored.bytes.length}` });
       shown.set("etag", shows ? `"${md5(stored.bytes)}"` : '"opaque"');
       if (stored.sha256 !== null) shown.set(meta, stored.sha256);
-      return new Response(method === "HEAD" ? null : stored.bytes.slice(), { headers: shown });
+      return method === "HEAD" ? new Response(null, { headers: shown }) : given(stored.bytes, asked, shown);
     },
   };
+}
+
+/** An object, or the part of it that a GET asks for. */
+function given(bytes: Uint8Array, asked: Headers, shown: Headers): Response {
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(asked.get("range") ?? "") ?? [];
+  if (first === undefined) return new Response(bytes.slice(), { headers: shown });
+  const part = bytes.slice(Number(first), Number(last) + 1);
+  shown.set("content-length", `${part.length}`);
+  return new Response(part, { status: 206, headers: shown });
 }
 
 /** A container of Azure, whose ETags are opaque. It answers requests that have the secret. */
@@ -103,7 +112,7 @@ function container(): Service {
       const shown = new Headers({ "content-length": `${stored.bytes.length}`, etag: '"0x8D"' });
       shown.set("content-md5", base64Md5(stored.bytes));
       if (stored.sha256 !== null) shown.set("x-ms-meta-logshipsha256", stored.sha256);
-      return new Response(method === "HEAD" ? null : stored.bytes.slice(), { headers: shown });
+      return method === "HEAD" ? new Response(null, { headers: shown }) : given(stored.bytes, asked, shown);
     },
   };
 }

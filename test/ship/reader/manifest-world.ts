@@ -3,6 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { type Manifest, splitManifest } from "../../../src/formats/manifest/manifest.ts";
+import { SKETCH_PATH } from "../../../src/formats/manifest/place.ts";
 import { type Signer, signerOf } from "../../../src/formats/manifest/signing.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
@@ -34,7 +35,7 @@ export function listed(jobId: number): Promise<void> {
 export async function manifestsIn(control: BucketControl): Promise<(Manifest & { key: string })[]> {
   const found: (Manifest & { key: string })[] = [];
   for (const { key, bytes } of await control.contents()) {
-    if (!key.includes("_logship/")) continue;
+    if (!key.includes("_logship/") || SKETCH_PATH.test(key)) continue;
     const split = splitManifest(bytes);
     if (split === null) throw new Error(`${key} is no manifest`);
     found.push({ ...(JSON.parse(new TextDecoder().decode(split.signed)) as Manifest), key });

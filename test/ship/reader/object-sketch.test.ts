@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { HASHES } from "../../../src/formats/sketch/sketch.ts";
 import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
 import { fold, termHash, termsIn } from "../../../src/formats/sketch/terms.ts";
 import { SketchStore, TraceLog } from "../../../src/index.ts";
@@ -53,9 +54,9 @@ const strings = (value: unknown): string[] =>
 
 const sketches = (job: number) =>
   runInDurableObject(sketchesOf(env.SKETCHES, job, 0, DAY), (_store, { storage }) =>
-    storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'segment'").toArray().length === 0
+    storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'words'").toArray().length === 0
       ? 0
-      : Number(storage.sql.exec("SELECT count(*) AS n FROM segment").one().n),
+      : Number(storage.sql.exec("SELECT count(*) AS n FROM words").one().n),
   );
 
 /** The objects of a job, as its sketches know them. */
@@ -64,7 +65,7 @@ const marked = (job: number) =>
     storage.sql
       .exec<{ batch: number; sha256: string }>("SELECT batch, sha256 FROM object")
       .toArray()
-      .map(({ batch, sha256 }) => ({ batch, mark: sha256.slice(0, 8) })),
+      .map(({ batch, sha256 }) => ({ batch, mark: sha256.slice(0, 16) })),
   );
 
 describe("a sketch", () => {
@@ -82,8 +83,9 @@ describe("a sketch", () => {
     );
     expect(words.size).toBeGreaterThan(20);
     const all = [...words].map((word) => termHash(word));
-    expect((await store.look(await marked(job), { all })).out).toEqual([]);
-    expect((await store.look(await marked(job), termHash("nowhere"))).out).toEqual([1]);
+    const known = await marked(job);
+    expect((await store.ask(HASHES, known, { all })).out).toEqual([]);
+    expect((await store.ask(HASHES, known, termHash("nowhere"))).out).toEqual(known.map(({ mark }) => mark));
   });
 
   it.each([
@@ -119,8 +121,8 @@ describe("a sketch", () => {
 
   it("that cannot be kept is dropped: the object is delivered, and the log says so", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-    const { keep } = SketchStore.prototype;
-    SketchStore.prototype.keep = () => {
+    const { add } = SketchStore.prototype;
+    SketchStore.prototype.add = () => {
       throw new Error("the disk is full");
     };
     try {
@@ -129,7 +131,7 @@ describe("a sketch", () => {
       const lines = warn.mock.calls.map(([line]) => line);
       expect(JSON.stringify(lines)).toContain("a sketch was dropped");
     } finally {
-      SketchStore.prototype.keep = keep;
+      SketchStore.prototype.add = add;
     }
   });
 
@@ -140,7 +142,7 @@ describe("a sketch", () => {
       const words = function* () {
         yield Uint32Array.of(4711);
       };
-      const sketches = { getByName: () => ({ keep: () => new Promise(() => {}) }) };
+      const sketches = { getByName: () => ({ add: () => new Promise(() => {}) }) };
       const kept = keepSketch(
         { number: 7, batch: 7, day: DAY, sha256: "" },
         { words } as unknown as Chunks,

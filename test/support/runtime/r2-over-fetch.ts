@@ -55,8 +55,10 @@ export function r2OverFetch(fetch: Fetch, urlOf: (key: string) => string): R2Buc
       const answer = await ask("HEAD", key);
       return answer === null ? null : objectOf(answer);
     },
-    get: async (key: string) => {
-      const answer = await ask("GET", key);
+    get: async (key: string, { range }: R2GetOptions = {}) => {
+      const { offset = 0, length = 1 } = (range ?? {}) as { offset?: number; length?: number };
+      const headers = range === undefined ? {} : { range: `bytes=${offset}-${offset + length - 1}` };
+      const answer = await ask("GET", key, headers);
       return answer === null ? null : { ...objectOf(answer), body: answer.body };
     },
   } as unknown as R2Bucket;

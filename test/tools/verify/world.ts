@@ -12,6 +12,7 @@ import { fromHex } from "../../../src/base/bytes.ts";
 import { platform } from "../../../src/base/platform.ts";
 import { signerOf } from "../../../src/formats/manifest/signing.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
+import type { SketchStore } from "../../../src/formats/sketch/sketch-store.ts";
 import type { Destination } from "../../../src/ship/destinations/destination.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { Deliveries } from "../../../src/ship/reader/deliveries.ts";
@@ -115,6 +116,8 @@ export class ArchivedJob {
       open: () => ({ ok: true, value: destination }),
       look: async (_job, wanted) => [{ node: 0, ...deliveries.look(wanted(0)) }],
       page: async (_job, _node, wanted, day) => deliveries.page(wanted, day),
+      // It has none.
+      sketches: () => ({ seal: async () => [] }) as unknown as DurableObjectStub<SketchStore>,
       commit: (change) => change(),
     });
   }

@@ -121,7 +121,7 @@ describe("the page Search", () => {
     expect(await Promise.all(byOutcome.map(([, href]) => hits(href)))).toEqual([1, 0, 0]);
     const [[label, wider] = []] = await waysOf("last=around&at=2100-11-20+13:00");
     expect([label, await hits(wider ?? "")]).toEqual(["60 min more before and after", 1]);
-    expect(await waysOf("last=30d&text=nowhere")).toEqual([]);
+    expect(await waysOf("last=90d&text=nowhere")).toEqual([]);
   });
 
   it("shows how long each took, and leads from a bar to the records of its time", async () => {

@@ -1,5 +1,6 @@
 import { fromHex, toHex } from "../../../base/bytes.ts";
 import { within } from "../../../base/platform.ts";
+import type { ByteRange } from "../destination.ts";
 import type { Meaning, PutRequest, StoreAnswer, StoreClient } from "../store/client.ts";
 import { ANSWER_TIMEOUT_MS, putTimeoutMs } from "../store/http-store.ts";
 
@@ -64,11 +65,12 @@ export class BucketStore implements StoreClient {
     });
   }
 
-  async get(key: string): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
+  async get(key: string, range?: ByteRange): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
     let body: ReadableStream<Uint8Array> | null = null;
     let isLate = false;
     const answer = await this.#answer(ANSWER_TIMEOUT_MS, async () => {
-      const object = await this.#bucket.get(key);
+      const part = range && { range: { offset: range.from, length: range.bytes } };
+      const object = await this.#bucket.get(key, part);
       if (object === null) return refused(404, "NoSuchKey");
       if (isLate) await object.body.cancel();
       else body = object.body;

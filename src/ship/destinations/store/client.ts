@@ -1,3 +1,5 @@
+import type { ByteRange } from "../destination.ts";
+
 /**
  * A store as its kind's client presents it: three requests, and of each answer what anything
  * follows from. How objects get there once is upload.ts, the same for all.
@@ -7,10 +9,10 @@ export interface StoreClient {
   put(request: PutRequest): Promise<StoreAnswer>;
   head(key: string): Promise<StoreAnswer>;
   /**
-   * Asks for an object. The caller bounds the time for its body.
+   * Asks for an object, or a part of it. The caller bounds the time for its body.
    * @returns `body` with a 2xx alone, to be read to its end or cancelled.
    */
-  get(key: string): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }>;
+  get(key: string, range?: ByteRange): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }>;
 }
 
 export interface PutRequest {

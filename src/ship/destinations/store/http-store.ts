@@ -1,5 +1,5 @@
 import { readStream } from "../../../base/streams.ts";
-import type { NetworkPlatform, Place } from "../destination.ts";
+import type { ByteRange, NetworkPlatform, Place } from "../destination.ts";
 import { retryAfter } from "../retry-after.ts";
 import type { Meaning, PutRequest, StoreAnswer, StoreClient } from "./client.ts";
 
@@ -30,6 +30,7 @@ type Exchange = [
   headers: Headers | null,
   body: PutRequest["body"] | null,
   timeoutMs: number,
+  range?: ByteRange | undefined,
 ];
 
 /** Bounds of reading an error body, in bytes and ms. The status has arrived, and it decides. */
@@ -69,8 +70,8 @@ export class HttpStore implements StoreClient {
     return this.#request("HEAD", key, null, null, ANSWER_TIMEOUT_MS);
   }
 
-  async get(key: string): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
-    const { answer, response } = await this.#exchange("GET", key, null, null, ANSWER_TIMEOUT_MS);
+  async get(key: string, range?: ByteRange): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
+    const { answer, response } = await this.#exchange("GET", key, null, null, ANSWER_TIMEOUT_MS, range);
     return { answer, body: response?.ok ? response.body : null };
   }
 
@@ -83,7 +84,7 @@ export class HttpStore implements StoreClient {
   }
 
   async #exchange(
-    ...[method, key, headers, body, timeoutMs]: Exchange
+    ...[method, key, headers, body, timeoutMs, range]: Exchange
   ): Promise<{ answer: StoreAnswer; response: Response | null }> {
     // Not `AbortSignal.timeout`: its timer cannot be cleared, and a durable object with a pending
     // timer stays awake and is billed.
@@ -91,6 +92,8 @@ export class HttpStore implements StoreClient {
     const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
       const signed = await this.#dialect.sign(method, key, headers);
+      // No dialect wants this header to be signed.
+      if (range !== undefined) signed.headers.set("range", `bytes=${range.from}-${range.from + range.bytes - 1}`);
       const response = await this.#platform.fetch(signed.url, {
         method,
         headers: signed.headers,

@@ -57,8 +57,8 @@ export function openStore(
       const again = mayMeanHeader(answer) ? await overwrite(LEFT_OUT.condition + LEFT_OUT.digest) : answer;
       return classify(isSuccess(again) ? again : answer);
     },
-    read: async (key) => {
-      const { answer, body } = await store.get(key);
+    read: async (key, range) => {
+      const { answer, body } = await store.get(key, range);
       return readAnswer(answer, body);
     },
     probe: async () => fault(await persistently(() => probe()), why),

@@ -35,7 +35,7 @@ export const SearchEstimate = z
     bytes: Count.describe("Of the others, as they are stored."),
     raw_bytes: Count.describe("The same before compression."),
     records: Count.describe("In them."),
-    sketch_bytes: Count.describe("Of sketches, that were read for this answer."),
+    sketch_bytes: Count.describe("Of sketches and manifests, that were read for this answer."),
     not_searched: z.array(z.strictObject({ what: z.string(), why: z.string() })),
   })
   .meta({ id: "SearchEstimate" });

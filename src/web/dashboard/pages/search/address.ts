@@ -9,6 +9,7 @@ export const LAST = {
   "24h": { label: "the last day", ms: 86_400_000 },
   "7d": { label: "the last 7 days", ms: 7 * 86_400_000 },
   "30d": { label: "the last 30 days", ms: 30 * 86_400_000 },
+  "90d": { label: "the last 90 days", ms: 90 * 86_400_000 },
 } as const;
 
 /** The value of `last` that stands for `since` and `until`. */

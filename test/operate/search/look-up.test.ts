@@ -1,0 +1,81 @@
+/** What a search believes of sketches in a bucket: those of the very bytes that it asks about. */
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { concat } from "../../../src/base/bytes.ts";
+import type { ListedSketch } from "../../../src/formats/manifest/manifest.ts";
+import { HASHES } from "../../../src/formats/sketch/sketch.ts";
+import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
+import { termHash } from "../../../src/formats/sketch/terms.ts";
+import { type Sketched, sketchLookUp } from "../../../src/operate/search/look-up.ts";
+import type { Source } from "../../../src/operate/search/source.ts";
+import type { ByteRange, ReadAnswer } from "../../../src/ship/destinations/destination.ts";
+import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+
+const DAY = 20_000;
+
+/** A bucket with the sketches of some jobs, each of one object with one word. */
+async function bucketOf(jobs: Readonly<Record<number, string>>, day = DAY) {
+  setClock(NOON);
+  const bucket = new Map<string, Uint8Array>();
+  const read = async (key: string, range?: ByteRange): Promise<ReadAnswer> => {
+    const file = bucket.get(key);
+    const gone = { ok: false, why: "gone", words: "HTTP 404", retryAfterS: null, cause: 404 } as const;
+    if (file === undefined || range === undefined) return gone;
+    const bytes = file.slice(range.from, range.from + range.bytes);
+    return { ok: true, body: new Blob([bytes]).stream(), bytes: bytes.length, sha256: null };
+  };
+  const files: Record<string, ListedSketch> = {};
+  for (const [job, word] of Object.entries(jobs)) {
+    const store = sketchesOf(env.SKETCHES, Number(job), 0, day);
+    await store.add(HASHES, { batch: 1, mark: markOf(Number(job)) }, Uint32Array.of(termHash(word)));
+    for (const { id, bytes, sha256, head, objects } of await store.seal()) {
+      const key = `sketch of ${job}`;
+      bucket.set(key, concat([await store.read(id, 0, bytes)]));
+      await store.moved(id, key, "place");
+      files[job] = { key, bytes, sha256, head, objects };
+    }
+  }
+  /** Whether the object of a job is out, for a word. @param isOld it has left the list. */
+  const isOut = async (job: number, word: string, isOld: boolean): Promise<boolean> => {
+    const source = { job, node: 0, batch: 1 } as Source;
+    const of: Sketched = { day, mark: markOf(job), store: { read } };
+    if (isOld) of.files = Object.values(files);
+    const lookUp = sketchLookUp(env.SKETCHES, word, new Map([[source, of]]));
+    return (await lookUp([source])).out.has(source);
+  };
+  return { bucket, isOut };
+}
+
+const markOf = (job: number): string => `${job}`.padStart(16, "0");
+
+describe.each([
+  ["in the list", false],
+  ["that has left it", true],
+])("the sketch of an object %s", (_where, isOld) => {
+  it("excludes it for what it has not, and not for what it has", async () => {
+    const { isOut } = await bucketOf({ 1: "alpha", 2: "beta" });
+    expect([await isOut(1, "alpha", isOld), await isOut(1, "beta", isOld)]).toEqual([false, true]);
+    expect([await isOut(2, "alpha", isOld), await isOut(2, "beta", isOld)]).toEqual([true, false]);
+  });
+
+  it("is not believed where the file of another job or day, or a damaged one, stands under its key", async () => {
+    const { bucket, isOut } = await bucketOf({ 1: "alpha", 2: "beta" });
+    const other = await bucketOf({ 3: "delta" }, DAY + 1);
+    const [own, foreign] = [bucket.get("sketch of 1"), bucket.get("sketch of 2")] as [Uint8Array, Uint8Array];
+    const damaged = own.map((byte) => byte ^ 1);
+    const lost = [
+      foreign,
+      other.bucket.get("sketch of 3"),
+      damaged,
+      own.slice(1),
+      new Uint8Array(own.length),
+      undefined,
+    ];
+    for (const file of lost) {
+      if (file === undefined) bucket.delete("sketch of 1");
+      else bucket.set("sketch of 1", file);
+      expect([await isOut(1, "alpha", isOld), await isOut(1, "gamma", isOld)]).toEqual([false, false]);
+      expect(await isOut(2, "gamma", isOld)).toBe(true);
+    }
+  });
+});
