@@ -34,13 +34,13 @@ export interface Measured {
   times: Times;
 }
 
-/** The full measurement, without the lines that the shipper logs. */
-export async function measureShape(shape: JobShape, effort: Effort = FULL): Promise<Measured> {
+/** Measures without the lines that the shipper logs. @param works absent: all. */
+export async function measureShape(shape: JobShape, effort: Effort, works?: readonly Work[]): Promise<Measured> {
   const { info, warn, error } = console;
   Object.assign(console, { info: () => {}, warn: () => {}, error: () => {} });
   try {
     const data = await prepareData(effort.records, shape);
-    return { data, times: await measureByTurns(data, effort) };
+    return { data, times: await measureByTurns(data, effort, works) };
   } finally {
     Object.assign(console, { info, warn, error });
   }

@@ -5,10 +5,13 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../paths.ts";
-import { type Measured, measureShape, microseconds } from "./cpu.ts";
-import { EVERYTHING, FILTERED } from "./job-shapes.ts";
+import { measureShape, microseconds } from "./cpu.ts";
+import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { median, quartiles, table } from "./table.ts";
-import { ALIKE, toGzip, type Work } from "./works.ts";
+import { ALIKE, type Effort, toGzip, type Work } from "./works.ts";
+
+/** Many short rounds: what else the machine does changes little within one. */
+const EFFORT: Effort = { records: 5_000, rounds: 60, warmUpRounds: 10 };
 
 /** A ratio may be slower by this than the one that was kept last, beyond noise… */
 const STEP_MAX = 0.03;
@@ -19,7 +22,7 @@ const TOTAL_MAX = 0.1;
 export interface Figure {
   /** To gzip of the same bytes, the median of all rounds. */
   ratio: number;
-  /** Half of what lies between its quartiles, as a share of it. */
+  /** How far the median may be off, as a share of it: {@link figureOf}. */
   noise: number;
   /** The least ratio that was ever kept. */
   least: number;
@@ -59,10 +62,15 @@ export interface Comparison {
 /** These verdicts let a ratio pass. */
 const PASSES: readonly Verdict[] = ["", "faster"];
 
+/**
+ * Medians whose distance is within the noise of both are likely to be the same: McGill, Tukey,
+ * Larsen: Variations of Box Plots (1978), where the notch of a box is 1.57 × the distance of the
+ * quartiles / √n.
+ */
 export function figureOf({ rounds }: Pick<Sample, "rounds">): Omit<Figure, "least"> {
   const ratio = median(rounds);
   const [low, high] = quartiles(rounds);
-  return { ratio, noise: (high - low) / 2 / ratio };
+  return { ratio, noise: (1.57 * (high - low)) / Math.sqrt(rounds.length) / ratio };
 }
 
 /** Compares by name, in the order of the samples. */
@@ -170,10 +178,14 @@ export const RATIOS = {
     unsketched: "… without sketches, filtered",
     alike: `… with ${ALIKE} jobs of equal rules, filtered`,
   },
-} as const satisfies { [shape: string]: { [work in Exclude<Work, "gzip">]?: string } };
+} as const satisfies { [shape: string]: Names };
 
-function samplesOf(measured: Measured, names: { readonly [work in Exclude<Work, "gzip">]?: string }): Sample[] {
-  return (Object.keys(names) as (keyof typeof names)[]).map((work) => ({
+type Names = { readonly [work in Exclude<Work, "gzip">]?: string };
+
+async function samplesOf(shape: JobShape, names: Names): Promise<Sample[]> {
+  const works = Object.keys(names) as (keyof Names)[];
+  const measured = await measureShape(shape, EFFORT, ["gzip", ...works]);
+  return works.map((work) => ({
     name: names[work] ?? work,
     rounds: toGzip(measured.times, work),
     microseconds: microseconds(measured, work),
@@ -183,9 +195,9 @@ function samplesOf(measured: Measured, names: { readonly [work in Exclude<Work, 
 /** All ratios of this run, by turns with gzip. */
 export async function measureRatios(say: (line: string) => void): Promise<Sample[]> {
   say("Gate: all fields of all records …");
-  const everything = samplesOf(await measureShape(EVERYTHING), RATIOS.everything);
+  const everything = await samplesOf(EVERYTHING, RATIOS.everything);
   say("Gate: with a filter and a projection …");
-  return [...everything, ...samplesOf(await measureShape(FILTERED), RATIOS.filtered)];
+  return [...everything, ...(await samplesOf(FILTERED, RATIOS.filtered))];
 }
 
 /** Where ratios are kept. */

@@ -20,9 +20,10 @@ import { quartiles } from "../../../tools/bench/table.ts";
 import { measureByTurns, prepareData, WORK_NAMES } from "../../../tools/bench/works.ts";
 import { folderOf } from "../project-files/temporary.ts";
 
-/** Rounds around a ratio, whose quartiles are this share apart from it. */
+/** Nine rounds around a ratio, with this noise. */
 function sample(ratio: number, noise = 0, name = "a"): Sample {
-  const rounds = [-2, -1, -1, 0, 1, 1, 2].map((step) => ratio * (1 + step * noise));
+  const quartile = (noise * 3) / 1.57 / 2;
+  const rounds = [-2, -1, -1, -0.5, 0, 0.5, 1, 1, 2].map((step) => ratio * (1 + step * quartile));
   return { name, rounds, microseconds: 1 };
 }
 
@@ -38,7 +39,8 @@ it("the quartiles are the medians of both halves", () => {
   expect(quartiles([4])).toEqual([4, 4]);
 });
 
-it("a figure is the median, and half of what lies between the quartiles", () => {
+it("a figure is the median, and its noise the notch of a box plot", () => {
+  expect(figureOf({ rounds: [1, 1.5, 2, 2.5] })).toEqual({ ratio: 1.75, noise: (1.57 * 1) / 2 / 1.75 });
   const { ratio, noise } = figureOf(sample(2, 0.04));
   expect(ratio).toBe(2);
   expect(noise).toBeCloseTo(0.04, 9);
