@@ -36,3 +36,10 @@ export function median(values: readonly number[]): number {
   if (low === undefined || high === undefined) throw new Error("there is no median of nothing");
   return (low + high) / 2;
 }
+
+/** A quarter of the values is below the first, and a quarter above the second. */
+export function quartiles(values: readonly number[]): [low: number, high: number] {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = Math.ceil(sorted.length / 2);
+  return [median(sorted.slice(0, half)), median(sorted.slice(-half))];
+}

@@ -10,12 +10,12 @@ import { gunzipSync } from "node:zlib";
 import { settled } from "../../../src/base/platform.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
-import { toRecord } from "../../../src/formats/record/record.ts";
 import { IsolatedShipper } from "../../../test/e2e/shipper.ts";
 import { claimPort } from "../../servers/ports.ts";
 import { SupervisedProcess, toolEnv } from "../../servers/supervised.ts";
 import { pause, until } from "../../until.ts";
 import { processCpuMs, runtimes } from "../proc.ts";
+import { recordOf } from "../record-of.ts";
 import { RecordMix } from "../records.ts";
 import { Sink } from "../sink.ts";
 import { count, median, table } from "../table.ts";
@@ -159,25 +159,16 @@ interface Input {
  */
 export function inputOf(work: PeerWork, records: number, round: number): Input {
   const mix = new RecordMix(round + 1);
-  const all = Array.from({ length: records }, (_, i) => recordAt(mix, MIDNIGHT + round * records + i));
+  const all = Array.from({ length: records }, (_, i) => {
+    const atMs = MIDNIGHT + round * records + i;
+    return recordOf(mix.next(atMs), atMs);
+  });
   const bodies = Array.from({ length: records / REQUEST_RECORDS }, (_, i) => {
     const some = all.slice(i * REQUEST_RECORDS, (i + 1) * REQUEST_RECORDS);
     return Buffer.from(some.map((record) => `${recordLine(record)}\n`).join(""));
   });
   const shipped = all.map((record) => shippedOf(work, record)).filter((record) => record !== null);
   return { bodies, expected: new Set(shipped.map(canonical)) };
-}
-
-function recordAt(mix: RecordMix, atMs: number): TraceRecord {
-  const findings = { faults: [], unknownKeys: new Set<string>() };
-  const record = toRecord(
-    mix.next(atMs),
-    { takenInMs: atMs, defaultScriptName: "unnamed", lenient: false },
-    "",
-    findings,
-  );
-  if (record === null) throw new Error(`the mix has an invalid record: ${JSON.stringify(findings.faults)}`);
-  return record;
 }
 
 /** The filter of FILTERED, written by hand: neither the shipper's nor any other's. */
