@@ -2,7 +2,7 @@
  * Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly
  * untyped.
  */
-import { Buffer, isUtf8 } from "node:buffer";
+import { Buffer, isAscii as isAsciiBuffer, isUtf8 } from "node:buffer";
 
 /** Joins byte arrays in a new buffer. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
@@ -22,6 +22,16 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 export function free(bytes: Uint8Array): void {
   const { buffer } = bytes;
   if (buffer instanceof ArrayBuffer && bytes.length > buffer.byteLength / 2) buffer.transfer(0);
+}
+
+/** Up to so many bytes, a loop is faster than a view of them. */
+const SHORT_BYTES = 64;
+
+/** Copies some bytes. @returns where they end. */
+export function copyBytes(bytes: Uint8Array, from: number, to: number, into: Uint8Array, at: number): number {
+  if (to - from > SHORT_BYTES) into.set(bytes.subarray(from, to), at);
+  else for (let i = 0; i < to - from; i++) into[at + i] = bytes[from + i] as number;
+  return at + to - from;
 }
 
 const NEWLINE = 0x0a;
@@ -167,9 +177,9 @@ export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
-/** Whether a text is pure ASCII. */
-export function isAscii(text: string): boolean {
-  return utf8Length(text) === text.length;
+/** Whether bytes are pure ASCII. */
+export function isAscii(bytes: Uint8Array): boolean {
+  return isAsciiBuffer(bytes);
 }
 
 /** Whether `wanted` is among the records in `bytes`, all of its size. */

@@ -49,8 +49,8 @@ export interface Encoder {
   /** A record, or its rows, as a preview shows it. */
   text(record: RecordLine): string;
   /**
-   * The most that one record can take when it is written, in UTF-16 units. @param lineUnits length
-   * of its canonical line.
+   * The most that one record can take when it is written, in UTF-16 units. @param lineUnits of its
+   * canonical line, at least.
    */
   unitsAtMost(lineUnits: number, record: RecordLine): number;
   /**
@@ -109,8 +109,7 @@ export interface FragmentSizes {
 
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
-  /** @param isAscii each character of the record's line is one byte of UTF-8. */
-  add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
+  add(record: RecordLine, takenInMs: number): void;
   finish(): Fragment[];
 }
 

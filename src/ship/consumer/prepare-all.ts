@@ -66,12 +66,12 @@ export function prepareAll(
 function offersOf(group: readonly Loaded[], optOuts: readonly OptOut[]): Offered[] {
   const isOff = optedOut(optOuts);
   const seen = new Set<string>();
-  return group.flatMap(({ message, records, ascii }): Offered[] => {
+  return group.flatMap(({ message, records }): Offered[] => {
     if (seen.has(message.id)) return [];
     seen.add(message.id);
-    const whole = { message, records, ascii };
+    const whole = { message, records };
     if (optOuts.length === 0) return [whole];
     const kept = records.filter((record) => !isOff(record.whole.ScriptName, message.takenInMs));
-    return [kept.length === records.length ? whole : { message, records: kept, ascii }];
+    return [kept.length === records.length ? whole : { message, records: kept }];
   });
 }

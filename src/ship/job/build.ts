@@ -16,8 +16,6 @@ import type { JobConfig } from "./config.ts";
 export interface Offered {
   message: Part;
   records: readonly LoadedRecord[];
-  /** Each character of the records is one byte of UTF-8. */
-  ascii: boolean;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
@@ -114,7 +112,7 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
     job.sketches !== false,
   );
   const sum = { received: 0, filtered: 0, sampledOut: 0 };
-  for (const { message, records, ascii } of offered) {
+  for (const { message, records } of offered) {
     const inSample = sample(message.id);
     const kept: RecordLine[] = [];
     for (const record of records) {
@@ -122,7 +120,7 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
       else if (!inSample(record.index)) sum.sampledOut += 1;
       else kept.push(shipped(record));
     }
-    for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
+    for (const record of kept) gatherer.add(record, message.takenInMs);
     sum.received += records.length;
   }
   return { ...sum, fragments: gatherer.finish() };
@@ -135,7 +133,7 @@ export function writtenAtMost(job: BuildingRules, offered: readonly Offered[]): 
   for (const { records } of offered)
     for (const record of records) {
       const written = shipped(record);
-      units += encoder.unitsAtMost(written.line.length, written);
+      units += encoder.unitsAtMost(written.bytes, written);
     }
   return units;
 }

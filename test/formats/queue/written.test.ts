@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { fromBase64 } from "../../../src/base/bytes.ts";
-import { decodeMessage } from "../../../src/formats/queue/message.ts";
+import { readMessage } from "../../support/read-message.ts";
 
 const part = (n: number, records: number, keyed: boolean) => ({
   ...{ id: `${n}`.repeat(32), takenInMs: 1_795_177_800_000 + n, keyed, shards: 1, records },
@@ -38,9 +38,9 @@ describe("a message", () => {
       },
     ],
   ])("%s is read", (_how, base64, expected) => {
-    expect(decodeMessage(fromBase64(base64).buffer)).toEqual({
+    expect(readMessage(fromBase64(base64).buffer)).toEqual({
       ok: true,
-      value: { ...expected, ascii: false, lines: ['{"a":1}', '{"b":"ä"}', '{"c":3}'] },
+      value: { ...expected, lines: ['{"a":1}', '{"b":"ä"}', '{"c":3}'] },
     });
   });
 });
