@@ -2,7 +2,7 @@
  * Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly
  * untyped.
  */
-import { Buffer, isAscii as isAsciiBuffer, isUtf8 } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 
 /** Joins byte arrays in a new buffer. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
@@ -147,6 +147,12 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+/** The texts of parts of valid UTF-8, from a place up to another one. */
+export function textsOf(bytes: Uint8Array): (from: number, to: number) => string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return (from, to): string => buffer.toString("utf8", from, to);
+}
+
 /** The value of a JSON text; undefined: it is none. */
 export function parsedJson(text: string): unknown {
   try {
@@ -175,11 +181,6 @@ export function isValidUtf8(bytes: Uint8Array): boolean {
 
 export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
-}
-
-/** Whether bytes are pure ASCII. */
-export function isAscii(bytes: Uint8Array): boolean {
-  return isAsciiBuffer(bytes);
 }
 
 /** Whether `wanted` is among the records in `bytes`, all of its size. */

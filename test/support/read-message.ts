@@ -2,14 +2,14 @@ import type { MacKey } from "../../src/formats/queue/mac.ts";
 import { type Decoded, decodeMessage, linesOf, type Message, type Part } from "../../src/formats/queue/message.ts";
 
 /** A message with its lines as texts, as tests compare it. */
-export interface ReadMessage extends Omit<Message, "raw" | "ends" | "ascii"> {
+export interface ReadMessage extends Omit<Message, "raw" | "ends"> {
   lines: string[];
 }
 
 export function readMessage(body: unknown, keys?: readonly MacKey[]): Decoded<ReadMessage> {
   const decoded = decodeMessage(body, keys);
   if (!decoded.ok) return decoded;
-  const { raw, ends, ascii, ...message } = decoded.value;
+  const { raw, ends: _ends, ...message } = decoded.value;
   return { ok: true, value: { ...message, lines: linesOf({ raw }) } };
 }
 

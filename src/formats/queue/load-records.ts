@@ -58,8 +58,8 @@ function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: 
   if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
   const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const { parts, raw, ends, ascii, extras, isAuthentic = false } = content.value;
-  const lines = new RecordLines(raw, ends.length, ascii);
+  const { parts, raw, ends, extras, isAuthentic = false } = content.value;
+  const lines = new RecordLines(raw, ends.length);
   let { byteLength: bytes } = body as ArrayBuffer;
   const loaded: Loaded[] = [];
   let line = 0;

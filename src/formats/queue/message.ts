@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
-import { concat, decodeUtf8, free, fromHex, isAscii, isValidUtf8, toHex } from "../../base/bytes.ts";
+import { concat, decodeUtf8, free, fromHex, isValidUtf8, toHex } from "../../base/bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { DedupId } from "../../base/storage/dedup-id.ts";
 import { vettedExtras } from "../record/extras.ts";
@@ -87,8 +87,6 @@ export interface Message extends Envelope {
   raw: Uint8Array;
   /** Where the newline of each line is. */
   ends: readonly number[];
-  /** Each of its characters is one byte. */
-  ascii: boolean;
   /** The extra fields of each, as record/extras.ts has them; absent: no record has any. */
   extras?: string[];
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
@@ -339,7 +337,7 @@ function readLines(
   packed: Uint8Array,
   { rawLength, isDeflated }: LinesForm,
   isIntact: (raw: Uint8Array) => boolean,
-): Decoded<Pick<Message, "raw" | "ends" | "ascii">> {
+): Decoded<Pick<Message, "raw" | "ends">> {
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
   let raw: Uint8Array;
   try {
@@ -352,12 +350,11 @@ function readLines(
     return { ok: false, why: "does not inflate" };
   }
   if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
-  const ascii = isAscii(raw);
-  if (!ascii && !isValidUtf8(raw)) return { ok: false, why: "is not UTF-8" };
+  if (!isValidUtf8(raw)) return { ok: false, why: "is not UTF-8" };
   const ends: number[] = [];
   for (let at = raw.indexOf(NEWLINE); at !== -1; at = raw.indexOf(NEWLINE, at + 1)) ends.push(at);
   if ((ends.at(-1) ?? -1) !== raw.length - 1) return { ok: false, why: "ends within a record" };
-  return { ok: true, value: { raw, ends, ascii } };
+  return { ok: true, value: { raw, ends } };
 }
 
 /** A `Buffer` as plain bytes, whose methods are faster. */

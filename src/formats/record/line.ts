@@ -46,6 +46,10 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
   readonly #record: number;
   /** Parsed values, by field. */
   #values: unknown[] | null = null;
+  /** null: not decoded yet. */
+  #line: string | null = null;
+  /** The text of a part of the line was asked for. */
+  #isAsked = false;
 
   private constructor(lines: RecordLines, record: number, source: Source, extra: string) {
     this.#lines = lines;
@@ -81,7 +85,8 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
   }
 
   get line(): string {
-    return this.#lines.text(this.#lines.start(this.#record, 0), this.#end);
+    this.#line ??= this.#lines.text(this.#lines.start(this.#record, 0), this.#end);
+    return this.#line;
   }
 
   /** Length of the line in UTF-8. */
@@ -158,7 +163,7 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
    */
   run(first: number, last: number): string {
     // + 1: after the comma or brace at the start of the separator.
-    return this.#lines.text(this.#lines.start(this.#record, first) + 1, this.#to(last));
+    return this.#slice(this.#lines.start(this.#record, first) + 1, this.#to(last));
   }
 
   /** Length of such a run in UTF-8. */
@@ -254,7 +259,18 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
   }
 
   #text(field: number): string {
-    return this.#lines.text(this.#from(field), this.#to(field));
+    return this.#slice(this.#from(field), this.#to(field));
+  }
+
+  /** Of most records one text is wanted, if any; of others several: then the line is decoded. */
+  #slice(from: number, to: number): string {
+    if (this.#line === null && !this.#isAsked) {
+      this.#isAsked = true;
+      return this.#lines.text(from, to);
+    }
+    const start = this.#lines.start(this.#record, 0);
+    const isAscii = this.line.length === this.bytes;
+    return isAscii ? this.line.slice(from - start, to - start) : this.#lines.text(from, to);
   }
 
   #isAt(from: number, ascii: string): boolean {

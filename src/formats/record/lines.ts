@@ -1,20 +1,41 @@
-import { decodeUtf8, encodeUtf8, isAscii, latin1 } from "../../base/bytes.ts";
+import { encodeUtf8, textsOf } from "../../base/bytes.ts";
 import { FIELD_NAMES } from "./fields.ts";
 
-/** The text before each field's value in a canonical line, and after the last one. */
-const SEPARATORS: readonly Uint8Array[] = [
-  ...FIELD_NAMES.map((name, i) => encodeUtf8(`${i === 0 ? "{" : ","}"${name}":`)),
-  encodeUtf8("}"),
+/** What stands before a field's value in a canonical line, or after the last one. */
+interface Separator {
+  text: Uint8Array;
+  /**
+   * By the first byte of a window of its length: how far the window moves to the front, at least,
+   * to hold the separator (Horspool, 1980).
+   */
+  back: Uint8Array;
+  /** By the last byte: how far it moves on. */
+  ahead: Uint8Array;
+}
+
+function separator(ascii: string): Separator {
+  const text = encodeUtf8(ascii);
+  return { text, back: shifts(text), ahead: shifts(text.toReversed()) };
+}
+
+/** By byte: its first place but 0; elsewhere the length. */
+function shifts(text: Uint8Array): Uint8Array {
+  const shift = new Uint8Array(256).fill(text.length);
+  for (let i = text.length - 1; i > 0; i--) shift[text[i] as number] = i;
+  return shift;
+}
+
+const SEPARATORS: readonly Separator[] = [
+  ...FIELD_NAMES.map((name, i) => separator(`${i === 0 ? "{" : ","}"${name}":`)),
+  separator("}"),
 ];
+
+const LENGTHS = Uint8Array.from(SEPARATORS, ({ text }) => text.length);
 
 /** The one field with foreign JSON, which may contain any of the separators. */
 const EVENT = FIELD_NAMES.indexOf("Event");
 
-const QUOTE = 0x22;
-const COLON = 0x3a;
 const BRACE = 0x7d;
-
-const NOT_ASCII = /[\x80-\xff]/;
 
 /** Canonical lines of records in UTF-8, and where the fields of each are. */
 export class RecordLines {
@@ -22,15 +43,14 @@ export class RecordLines {
   /** Of each record that was found, where every separator begins. */
   readonly #starts: Int32Array;
   #found = 0;
-  readonly #isAscii: boolean;
-  /** All of it, a byte a character. */
-  #text: string | null = null;
+  /** The text of some of the bytes. @param from where a character begins. @param to likewise. */
+  readonly text: (from: number, to: number) => string;
 
   /** @param records that it has at most. */
-  constructor(bytes: Uint8Array, records: number, ascii = isAscii(bytes)) {
+  constructor(bytes: Uint8Array, records: number) {
     this.bytes = bytes;
     this.#starts = new Int32Array(records * SEPARATORS.length);
-    this.#isAscii = ascii;
+    this.text = textsOf(bytes);
   }
 
   /**
@@ -44,27 +64,21 @@ export class RecordLines {
     const starts = this.#starts;
     const record = this.#found * SEPARATORS.length;
     const last = SEPARATORS.length - 1;
-    if (!isAt(bytes, from, to, SEPARATORS[0] as Uint8Array) || bytes[to - 1] !== BRACE) return -1;
+    if (!isAt(bytes, from, to, (SEPARATORS[0] as Separator).text) || bytes[to - 1] !== BRACE) return -1;
     let end = to - 1;
     starts[record] = from;
     starts[record + last] = end;
     for (let field = last - 1; field > EVENT; field--) {
-      end = lastIn(bytes, SEPARATORS[field] as Uint8Array, from, end);
+      end = lastIn(bytes, SEPARATORS[field] as Separator, from, end);
       if (end === -1) return -1;
       starts[record + field] = end;
     }
     let begin = from;
     for (let field = 1; field <= EVENT; field++) {
-      begin = firstIn(
-        bytes,
-        SEPARATORS[field] as Uint8Array,
-        begin + (SEPARATORS[field - 1] as Uint8Array).length,
-        end,
-      );
+      begin = firstIn(bytes, SEPARATORS[field] as Separator, begin + (LENGTHS[field - 1] as number), end);
       if (begin === -1) return -1;
       starts[record + field] = begin;
     }
-    if (begin + (SEPARATORS[EVENT] as Uint8Array).length > end) return -1;
     this.#found += 1;
     return record;
   }
@@ -76,14 +90,7 @@ export class RecordLines {
 
   /** Where a field's value begins. */
   value(record: number, field: number): number {
-    return (this.#starts[record + field] as number) + (SEPARATORS[field] as Uint8Array).length;
-  }
-
-  /** @param from where a character begins. @param to likewise. */
-  text(from: number, to: number): string {
-    this.#text ??= latin1(this.bytes);
-    const text = this.#text.slice(from, to);
-    return this.#isAscii || !NOT_ASCII.test(text) ? text : decodeUtf8(this.bytes.subarray(from, to));
+    return (this.#starts[record + field] as number) + (LENGTHS[field] as number);
   }
 }
 
@@ -93,19 +100,26 @@ function isAt(bytes: Uint8Array, from: number, to: number, wanted: Uint8Array): 
   return true;
 }
 
-/** Where a separator is last; -1: nowhere. It ends with `":`, which few other bytes do. */
-function lastIn(bytes: Uint8Array, separator: Uint8Array, from: number, to: number): number {
-  const length = separator.length;
-  for (let at = to - 1; at >= from + length - 1; at--)
-    if (bytes[at] === COLON && bytes[at - 1] === QUOTE && isAt(bytes, at + 1 - length, to, separator))
-      return at + 1 - length;
+/** Where a separator is last; -1: nowhere. */
+function lastIn(bytes: Uint8Array, { text, back }: Separator, from: number, to: number): number {
+  const first = text[0];
+  let at = to - text.length;
+  while (at >= from) {
+    const byte = bytes[at] as number;
+    if (byte === first && isAt(bytes, at, to, text)) return at;
+    at -= back[byte] as number;
+  }
   return -1;
 }
 
-function firstIn(bytes: Uint8Array, separator: Uint8Array, from: number, to: number): number {
-  const length = separator.length;
-  for (let at = from + length - 1; at < to; at++)
-    if (bytes[at] === COLON && bytes[at - 1] === QUOTE && isAt(bytes, at + 1 - length, to, separator))
-      return at + 1 - length;
+/** Where it is first. */
+function firstIn(bytes: Uint8Array, { text, ahead }: Separator, from: number, to: number): number {
+  const last = text[text.length - 1];
+  let at = from + text.length - 1;
+  while (at < to) {
+    const byte = bytes[at] as number;
+    if (byte === last && isAt(bytes, at + 1 - text.length, to, text)) return at + 1 - text.length;
+    at += ahead[byte] as number;
+  }
   return -1;
 }

@@ -51,7 +51,7 @@ const recordOf = (text: string): RecordLine => {
 
 function fragmentsOf(encoder: Encoder, texts: readonly string[]): Fragment[] {
   const gatherer = encoder.gather();
-  for (const text of texts) gatherer.add(recordOf(text), NOON, false);
+  for (const text of texts) gatherer.add(recordOf(text), NOON);
   return gatherer.finish();
 }
 

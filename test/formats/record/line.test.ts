@@ -5,7 +5,7 @@ import { recordLine } from "../../../src/formats/record/encode.ts";
 import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import { RecordLine } from "../../../src/formats/record/line.ts";
 import vectors from "../../support/tail-vectors.ts";
-import { anyRecord, recordOf, traceRecord } from "./samples.ts";
+import { anyRecord, recordOf, traceRecord, treacherous } from "./samples.ts";
 
 /** @throws if the line is not canonical. */
 function read(line: string): RecordLine {
@@ -13,45 +13,6 @@ function read(line: string): RecordLine {
   if (record === null) throw new Error(`no record: ${line.slice(0, 200)}`);
   return record;
 }
-
-/** Texts that look like separators, as far as a text can. */
-const trap = fc.constantFrom(
-  ',"Outcome":',
-  '","Outcome":"x","ScriptName":"',
-  '\\",\\"Logs\\":',
-  '"Event":{',
-  '},"EventTimestampMs":1,"EventType":"',
-  "}",
-  "\\",
-  '\\"',
-  "\u2028",
-);
-
-/** An `Event` of any shape, with keys of the record itself. */
-const foreign = fc.dictionary(
-  // Without backslashes in keys: V8 (13.6 at least) confuses such a key with a later one that
-  // begins with the same JSON characters: after `{"\\\"":1}`, `{"\"_":1}` is parsed as the first.
-  // Here that would be the parser's fault, not ours.
-  fc.oneof(fc.constantFrom(...FIELD_NAMES), trap, fc.string({ maxLength: 5 })).filter((key) => !key.includes("\\")),
-  fc.oneof(
-    trap,
-    fc.jsonValue({ maxDepth: 3 }),
-    fc.dictionary(fc.constantFrom(...FIELD_NAMES), fc.jsonValue({ maxDepth: 2 })),
-  ),
-  { maxKeys: 6, noNullPrototype: true },
-);
-
-const treacherous = fc.tuple(anyRecord, foreign, trap, trap, trap).map(([record, Event, a, b, c]) => ({
-  ...record,
-  Event,
-  DispatchNamespace: a,
-  Entrypoint: b,
-  Outcome: a + b,
-  ScriptName: c,
-  ScriptTags: [a, b, c],
-  Logs: [...record.Logs, { Level: a, Message: [b, c, a + c], TimestampMs: 1 }],
-  Exceptions: [...record.Exceptions, { name: b, message: c, TimestampMs: 1 }],
-}));
 
 describe("a record read from its line", () => {
   it("is what a parser makes of the line, field by field, in value and in text", () => {
