@@ -58,11 +58,11 @@ class GzipText extends InvocationRenderer implements Encoder {
     };
   }
 
-  unitsAtMost(lineUnits: number, { extra, exceptionsAndLogsLength: own }: RecordLine): number {
+  unitsAtMost({ bytes, extra, exceptionsAndLogsLength: own }: RecordLine): number {
     const { units, repeats, hasExtra } = this.#added;
     const extraUnits = hasExtra ? extra.length : 0;
-    if (!this.hasRows) return units + repeats * (lineUnits + extraUnits);
-    return rowsUnitsAtMost(own, units + repeats * (lineUnits - own + extraUnits), repeats);
+    if (!this.hasRows) return units + repeats * (bytes + extraUnits);
+    return rowsUnitsAtMost(own, units + repeats * (bytes - own + extraUnits), repeats);
   }
 
   storedAtMost(finishedBytes: number, rawBytes: number): number {

@@ -26,7 +26,7 @@ export interface Loaded {
   /** Size of what the queue delivered, in bytes; 0: it is counted with the message's first part. */
   bytes: number;
   records: LoadedRecord[];
-  /** Size of the records' JSON in bytes, with their extra fields. */
+  /** Size of the records as NDJSON, in bytes, with their extra fields. */
   size: number;
   /** The JSON of all parts, from which records read. It can be freed when nothing reads any. */
   raw: Uint8Array;

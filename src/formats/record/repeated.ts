@@ -1,6 +1,6 @@
 import { decodeUtf8 } from "../../base/bytes.ts";
 
-/** How many texts are kept, one for each remainder of their hashes. */
+/** How many texts are kept: one for each remainder of what is made of their length and some bytes. */
 const KEPT = 512;
 /** Longest one, in bytes. */
 const LENGTH_MAX = 64;
@@ -17,15 +17,16 @@ const kept: (Kept | undefined)[] = Array.from({ length: KEPT });
  * @throws SyntaxError if it is not JSON.
  */
 export function repeatedValue(bytes: Uint8Array, from: number, to: number): unknown {
-  if (to - from > LENGTH_MAX) return JSON.parse(decodeUtf8(bytes.subarray(from, to)));
-  let hash = 0;
-  for (let at = from; at < to; at++) hash = (Math.imul(hash, 31) + (bytes[at] as number)) | 0;
-  const place = (hash ^ (hash >>> 15)) & (KEPT - 1);
+  const length = to - from;
+  if (length > LENGTH_MAX || length < 2) return JSON.parse(decodeUtf8(bytes.subarray(from, to)));
+  const middle = (bytes[from + (length >> 1)] as number) * 5 + (bytes[from + (length >> 2)] as number) * 13;
+  const ends = (bytes[from + 1] as number) * 29 + (bytes[to - 2] as number) * 67;
+  const place = (length * 151 + middle + ends) & (KEPT - 1);
   const before = kept[place];
   if (before !== undefined && isSame(before.json, bytes, from, to)) return before.value;
   const json = bytes.slice(from, to);
   const value: unknown = JSON.parse(decodeUtf8(json));
-  // Whoever gets it may change it, unless it is a text.
+  // Who gets it may change it, unless it is a text.
   if (typeof value === "string") kept[place] = { json, value };
   return value;
 }

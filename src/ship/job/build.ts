@@ -132,8 +132,7 @@ export function writtenAtMost(job: BuildingRules, offered: readonly Offered[]): 
   let units = 0;
   for (const { records } of offered)
     for (const record of records) {
-      const written = shipped(record);
-      units += encoder.unitsAtMost(written.bytes, written);
+      units += encoder.unitsAtMost(shipped(record));
     }
   return units;
 }

@@ -105,6 +105,6 @@ describe("the extra fields of a message", () => {
     if (loading.kind !== "loaded") throw new Error(loading.kind);
     const [{ whole, shipped } = {}] = loading.loaded[0]?.records ?? [];
     expect([whole?.Truncated, shipped?.Truncated, whole === shipped]).toEqual([true, true, false]);
-    expect(loading.loaded[0]?.size).toBe(long.length + (EXTRAS[0] as string).length);
+    expect(loading.loaded[0]?.size).toBe(long.length + 1 + (EXTRAS[0] as string).length);
   });
 });

@@ -60,8 +60,8 @@ class Parquet extends InvocationRenderer implements Encoder {
     this.#addedUnits = names.reduce((sum, name) => sum + unitsBeside(name), 3);
   }
 
-  unitsAtMost(lineUnits: number, record: RecordLine): number {
-    const units = this.#addedUnits + lineUnits + (this.#hasExtra ? record.extra.length : 0);
+  unitsAtMost(record: RecordLine): number {
+    const units = this.#addedUnits + record.bytes + (this.#hasExtra ? record.extra.length : 0);
     if (!this.hasRows) return units;
     const own = record.exceptionsAndLogsLength;
     return rowsUnitsAtMost(own, units - own);
