@@ -62,7 +62,7 @@ function renderer(format: OutputFormat): RecordRenderer {
   };
 }
 
-/** Copies runs of fields as they are in records; null: the format is not made of such runs alone. */
+/** Copies runs of fields as they are in records; null: the format is not made of runs alone. */
 export function recordWriter(format: OutputFormat): RecordWriter | null {
   const runs = runsOf(format);
   if (runs === null || format.escapeDollarBrace || runs.some(({ extra }) => extra !== null)) return null;

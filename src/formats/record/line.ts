@@ -48,8 +48,6 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
   #values: unknown[] | null = null;
   /** null: not decoded yet. */
   #line: string | null = null;
-  /** The text of a part of the line was asked for. */
-  #isAsked = false;
 
   private constructor(lines: RecordLines, record: number, source: Source, extra: string) {
     this.#lines = lines;
@@ -262,12 +260,8 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
     return this.#slice(this.#from(field), this.#to(field));
   }
 
-  /** Of most records one text is wanted, if any; of others several: then the line is decoded. */
+  /** Of most records no text is wanted; of others, often several: the line is decoded once. */
   #slice(from: number, to: number): string {
-    if (this.#line === null && !this.#isAsked) {
-      this.#isAsked = true;
-      return this.#lines.text(from, to);
-    }
     const start = this.#lines.start(this.#record, 0);
     const isAscii = this.line.length === this.bytes;
     return isAscii ? this.line.slice(from - start, to - start) : this.#lines.text(from, to);

@@ -1,34 +1,25 @@
 import { encodeUtf8, textsOf } from "../../base/bytes.ts";
 import { FIELD_NAMES } from "./fields.ts";
 
-/** What stands before a field's value in a canonical line, or after the last one. */
+/** What stands before a field's value in a canonical line. */
 interface Separator {
   text: Uint8Array;
   /**
    * By the first byte of a window of its length: how far the window moves to the front, at least,
    * to hold the separator (Horspool, 1980).
    */
-  back: Uint8Array;
-  /** By the last byte: how far it moves on. */
-  ahead: Uint8Array;
+  shift: Uint8Array;
 }
 
-function separator(ascii: string): Separator {
-  const text = encodeUtf8(ascii);
-  return { text, back: shifts(text), ahead: shifts(text.toReversed()) };
-}
-
-/** By byte: its first place but 0; elsewhere the length. */
-function shifts(text: Uint8Array): Uint8Array {
+const SEPARATORS: readonly Separator[] = FIELD_NAMES.map((name, field) => {
+  const text = encodeUtf8(`${field === 0 ? "{" : ","}"${name}":`);
   const shift = new Uint8Array(256).fill(text.length);
   for (let i = text.length - 1; i > 0; i--) shift[text[i] as number] = i;
-  return shift;
-}
+  return { text, shift };
+});
 
-const SEPARATORS: readonly Separator[] = [
-  ...FIELD_NAMES.map((name, i) => separator(`${i === 0 ? "{" : ","}"${name}":`)),
-  separator("}"),
-];
+/** Places of a record: where each separator begins, and the brace at its end. */
+const PLACES = SEPARATORS.length + 1;
 
 const LENGTHS = Uint8Array.from(SEPARATORS, ({ text }) => text.length);
 
@@ -49,7 +40,7 @@ export class RecordLines {
   /** @param records that it has at most. */
   constructor(bytes: Uint8Array, records: number) {
     this.bytes = bytes;
-    this.#starts = new Int32Array(records * SEPARATORS.length);
+    this.#starts = new Int32Array(records * PLACES);
     this.text = textsOf(bytes);
   }
 
@@ -62,13 +53,12 @@ export class RecordLines {
   find(from: number, to: number): number {
     const { bytes } = this;
     const starts = this.#starts;
-    const record = this.#found * SEPARATORS.length;
-    const last = SEPARATORS.length - 1;
+    const record = this.#found * PLACES;
     if (!isAt(bytes, from, to, (SEPARATORS[0] as Separator).text) || bytes[to - 1] !== BRACE) return -1;
     let end = to - 1;
     starts[record] = from;
-    starts[record + last] = end;
-    for (let field = last - 1; field > EVENT; field--) {
+    starts[record + SEPARATORS.length] = end;
+    for (let field = SEPARATORS.length - 1; field > EVENT; field--) {
       end = lastIn(bytes, SEPARATORS[field] as Separator, from, end);
       if (end === -1) return -1;
       starts[record + field] = end;
@@ -101,25 +91,19 @@ function isAt(bytes: Uint8Array, from: number, to: number, wanted: Uint8Array): 
 }
 
 /** Where a separator is last; -1: nowhere. */
-function lastIn(bytes: Uint8Array, { text, back }: Separator, from: number, to: number): number {
+function lastIn(bytes: Uint8Array, { text, shift }: Separator, from: number, to: number): number {
   const first = text[0];
   let at = to - text.length;
   while (at >= from) {
     const byte = bytes[at] as number;
     if (byte === first && isAt(bytes, at, to, text)) return at;
-    at -= back[byte] as number;
+    at -= shift[byte] as number;
   }
   return -1;
 }
 
-/** Where it is first. */
-function firstIn(bytes: Uint8Array, { text, ahead }: Separator, from: number, to: number): number {
-  const last = text[text.length - 1];
-  let at = from + text.length - 1;
-  while (at < to) {
-    const byte = bytes[at] as number;
-    if (byte === last && isAt(bytes, at + 1 - text.length, to, text)) return at + 1 - text.length;
-    at += ahead[byte] as number;
-  }
+/** Where it is first. What stands before it is short. */
+function firstIn(bytes: Uint8Array, { text }: Separator, from: number, to: number): number {
+  for (let at = from; at + text.length <= to; at++) if (bytes[at] === text[0] && isAt(bytes, at, to, text)) return at;
   return -1;
 }

@@ -1,6 +1,6 @@
 import { decodeUtf8 } from "../../base/bytes.ts";
 
-/** How many texts are kept: one for each remainder of what is made of their length and some bytes. */
+/** How many texts are kept: one for each place that follows from length and some bytes. */
 const KEPT = 512;
 /** Longest one, in bytes. */
 const LENGTH_MAX = 64;

@@ -1,7 +1,7 @@
 /** What is copied from the bytes of messages, against what texts and parsed records say. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { decodeUtf8, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { encoderOf } from "../../../src/formats/object/encoders.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../../src/formats/output/format.ts";
 import { recordRenderer } from "../../../src/formats/output/render.ts";
@@ -86,7 +86,7 @@ describe("records in the bytes of a message", () => {
         }
         const written = gatherer.finish().map((each) => [each.day, each.records, each.rawBytes, textOf(each)]);
         const expected = [...byDay].map(([day, texts]) => {
-          const whole = texts.join(new TextDecoder("utf-8", { ignoreBOM: true }).decode(batchTexts(output).delimiter));
+          const whole = texts.join(decodeUtf8(batchTexts(output).delimiter));
           return [day, texts.length, encodeUtf8(whole).length, whole];
         });
         expect(written).toEqual(expected);
