@@ -24,6 +24,16 @@ export function free(bytes: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && bytes.length > buffer.byteLength / 2) buffer.transfer(0);
 }
 
+/** Up to so many bytes, a loop is faster than a view of them. */
+const SHORT_BYTES = 64;
+
+/** Copies some bytes. @returns where they end. */
+export function copyBytes(bytes: Uint8Array, from: number, to: number, into: Uint8Array, at: number): number {
+  if (to - from > SHORT_BYTES) into.set(bytes.subarray(from, to), at);
+  else for (let i = 0; i < to - from; i++) into[at + i] = bytes[from + i] as number;
+  return at + to - from;
+}
+
 const NEWLINE = 0x0a;
 
 /** Bytes that come in pieces, in one buffer that grows: pieces are not held beside the whole. */
@@ -138,6 +148,12 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+/** The texts of parts of valid UTF-8, from a place up to another one. */
+export function textsOf(bytes: Uint8Array): (from: number, to: number) => string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return (from, to): string => buffer.toString("utf8", from, to);
+}
+
 /** The value of a JSON text; undefined: it is none. */
 export function parsedJson(text: string): unknown {
   try {
@@ -166,11 +182,6 @@ export function isValidUtf8(bytes: Uint8Array): boolean {
 
 export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
-}
-
-/** Whether a text is pure ASCII. */
-export function isAscii(text: string): boolean {
-  return utf8Length(text) === text.length;
 }
 
 /** Whether `wanted` is among the records in `bytes`, all of its size. */

@@ -5,13 +5,14 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, vi } from "vitest";
-import { decodeMessage, encodeParts, type Part } from "../../src/formats/queue/message.ts";
+import { encodeParts, type Part } from "../../src/formats/queue/message.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
 import type { PackedMessage } from "../../src/ship/intake/packing.ts";
 import { nodeName } from "../../src/ship/log/nodes.ts";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { Unmade } from "../../src/ship/reader/unmade.ts";
 import { cells, variants } from "../support/matrix.ts";
+import { readMessage } from "../support/read-message.ts";
 import { api } from "../support/runtime/api.ts";
 import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";
@@ -32,7 +33,7 @@ async function held(world: World, take = () => world.take(world.mint(10))) {
 
 /** One message of the parts of two, as the packer makes them. */
 function joined(...messages: (PackedMessage | undefined)[]): Uint8Array {
-  const read = messages.map((message) => decodeMessage(message?.body.slice().buffer));
+  const read = messages.map((message) => readMessage(message?.body.slice().buffer));
   const all = read.map((each) => (each.ok ? each.value : { parts: [], lines: [] }));
   const raw = new TextEncoder().encode(all.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join(""));
   return encodeParts(all.flatMap(({ parts }) => parts) as [Part, ...Part[]], raw);

@@ -48,11 +48,8 @@ export interface Encoder {
   readonly seam: { finished: Uint8Array; raw: Uint8Array; content: Content };
   /** A record, or its rows, as a preview shows it. */
   text(record: RecordLine): string;
-  /**
-   * The most that one record can take when it is written, in UTF-16 units. @param lineUnits length
-   * of its canonical line.
-   */
-  unitsAtMost(lineUnits: number, record: RecordLine): number;
+  /** The most that one record can take when it is written, in UTF-16 units. */
+  unitsAtMost(record: RecordLine): number;
   /**
    * The most bytes of an object as it is stored. @param finishedBytes of fragments that are
    * finished. @param rawBytes of those that wait raw, and of head and tail, before compression.
@@ -109,8 +106,7 @@ export interface FragmentSizes {
 
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
-  /** @param isAscii each character of the record's line is one byte of UTF-8. */
-  add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
+  add(record: RecordLine, takenInMs: number): void;
   finish(): Fragment[];
 }
 

@@ -6,11 +6,14 @@ import {
   FRAGMENT_MAX_RECORDS,
   FRAGMENT_MIN_DEFLATE_BYTES,
 } from "../../base/limits.ts";
+import type { InvocationRenderer } from "../output/rows.ts";
 import type { Takeover } from "../queue/message.ts";
+import type { RecordLine } from "../record/line.ts";
+import { utcDay } from "../record/record.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
 import { hashJson } from "../sketch/terms.ts";
-import type { Fragment, FragmentSizes } from "./encoder.ts";
+import type { Fragment, FragmentSizes, Gatherer } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
 /** Of which records a fragment is, beside their bytes. */
@@ -18,8 +21,9 @@ interface Held extends Pick<Fragment, "day" | "records" | "firstEventMs" | "last
   part: string;
 }
 
-interface OpenFragment extends Omit<Held, "records"> {
-  texts: string[];
+interface OpenFragment extends Held {
+  /** Of its records, with delimiters between them, so far. */
+  bytes: Uint8Array<ArrayBuffer>;
   rawBytes: number;
 }
 
@@ -42,71 +46,93 @@ export const DEFLATED: Making = {
   finish: deflateFragment,
 };
 
+/** A fragment grows from so many bytes, by doubling. */
+const FIRST_BYTES = 4_096;
+
 /** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
   readonly #making: Making;
-  readonly #delimiter: string;
-  readonly #delimiterBytes: number;
+  readonly #delimiter: Uint8Array;
   readonly #isSketched: boolean;
   /** By day, or day and part. */
   readonly #open = new Map<number | string, OpenFragment>();
   readonly #done: Fragment[] = [];
+  /** Of a fragment that was finished, for the next one. */
+  #spare = new Uint8Array();
 
   /**
-   * @param delimiter stands between two records, in UTF-8. The reader puts it between fragments.
+   * @param delimiter stands between two records. The reader puts it between fragments.
    * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
-   * @throws TypeError if the delimiter is no UTF-8.
    */
   constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false, making: Making = DEFLATED) {
     this.#making = making;
-    // A byte order mark is a valid delimiter.
-    this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
-    this.#delimiterBytes = delimiter.length;
+    this.#delimiter = delimiter;
     this.#isSketched = isSketched;
   }
 
   /**
-   * @param text the encoded record.
-   * @param bytes its length in UTF-8.
+   * @param record encoded.
    * @param day UTC day of its timestamp.
    * @param part of that day, as {@link Fragment} has it; "": it has none.
    */
-  add(text: string, bytes: number, day: number, eventMs: number, takenInMs: number, part = ""): void {
+  add(record: string, day: number, eventMs: number, takenInMs: number, part = ""): void {
+    const utf8 = encodeUtf8(record);
+    const { bytes, rawBytes } = this.reserve(utf8.length, day, eventMs, takenInMs, part);
+    bytes.set(utf8, rawBytes - utf8.length);
+  }
+
+  /**
+   * The same of a record of so many bytes.
+   * @returns where the caller writes it at once: the last of the raw bytes.
+   */
+  reserve(
+    bytes: number,
+    day: number,
+    eventMs: number,
+    takenInMs: number,
+    part = "",
+  ): Pick<OpenFragment, "bytes" | "rawBytes"> {
     const key = part === "" ? day : `${day} ${part}`;
+    const delimiter = this.#delimiter;
     let open = this.#open.get(key);
     if (open !== undefined) {
-      const grown = open.rawBytes + this.#delimiterBytes + bytes;
-      if (open.texts.length >= this.#making.sizes.records || grown > this.#making.sizes.bytes) {
+      const grown = open.rawBytes + delimiter.length + bytes;
+      if (open.records >= this.#making.sizes.records || grown > this.#making.sizes.bytes) {
         this.#close(open);
         open = undefined;
       }
     }
     if (open === undefined) {
       const times = { firstEventMs: eventMs, lastEventMs: eventMs, oldestTakenMs: takenInMs };
-      open = { day, part, texts: [], rawBytes: 0, ...times };
+      open = { day, part, bytes: this.#spare, rawBytes: 0, records: 0, ...times };
+      this.#spare = new Uint8Array();
       this.#open.set(key, open);
     }
-    open.rawBytes += open.texts.length > 0 ? this.#delimiterBytes + bytes : bytes;
-    open.texts.push(text);
+    const from = open.records > 0 ? open.rawBytes + delimiter.length : 0;
+    if (from + bytes > open.bytes.length) open.bytes = grown(open.bytes, from + bytes);
+    if (open.records > 0) open.bytes.set(delimiter, open.rawBytes);
+    open.rawBytes = from + bytes;
+    open.records += 1;
     open.firstEventMs = Math.min(open.firstEventMs, eventMs);
     open.lastEventMs = Math.max(open.lastEventMs, eventMs);
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
+    return open;
   }
 
   finish(): Fragment[] {
     for (const open of this.#open.values()) this.#close(open);
     this.#open.clear();
+    free(this.#spare);
     return this.#done;
   }
 
-  #close({ texts, ...open }: OpenFragment): void {
-    const raw = encodeUtf8(texts.join(this.#delimiter));
+  #close({ bytes, rawBytes, ...held }: OpenFragment): void {
+    const raw = bytes.subarray(0, rawBytes);
     const { finishRecords, finishBytes } = this.#making.sizes;
-    const deflated = raw.length >= finishBytes || texts.length >= finishRecords;
-    const body = deflated ? this.#making.finish(raw) : raw;
-    const held = { ...open, records: texts.length };
+    const deflated = rawBytes >= finishBytes || held.records >= finishRecords;
+    const body = deflated ? this.#making.finish(raw) : raw.slice();
     this.#done.push(fragmentOf(held, { deflated, ...contentOf(raw), body }, this.#isSketched ? raw : null));
-    if (deflated) free(raw);
+    if (bytes.length > this.#spare.length) this.#spare = bytes;
   }
 }
 
@@ -117,10 +143,10 @@ export function isFinishedFragment(records: number, rawBytes: number): boolean {
 }
 
 /** All records of a message as a fragment. @param isSketched hashes of their words are wanted. */
-export function takenOver({ deflated, text, rawBytes, crc }: Takeover, held: Held, isSketched: boolean): Fragment {
+export function takenOver({ deflated, raw, crc }: Takeover, held: Held, isSketched: boolean): Fragment {
   // In a buffer of its own: a view would carry the message through a durable object call.
-  const written = { deflated: true, rawBytes, crc, body: concat([deflated]) };
-  return fragmentOf(held, written, isSketched ? encodeUtf8(text) : null);
+  const written = { deflated: true, rawBytes: raw.length, crc, body: concat([deflated]) };
+  return fragmentOf(held, written, isSketched ? raw : null);
 }
 
 /** @param lines of JSON, whose words' hashes are wanted; null: none are. */
@@ -131,6 +157,33 @@ function fragmentOf(
 ): Fragment {
   const hashes = lines && hashesOf(lines, held.records);
   return { ...held, ...(part !== "" && { part }), ...written, ...(hashes !== null && { hashes }) };
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes.buffer.transfer(Math.max(least, FIRST_BYTES, 2 * bytes.length)));
+}
+
+/**
+ * Gathers records of a format. @param partOf of which part of its day a record is; absent: a day
+ * has one.
+ */
+export function gathererOf(
+  builder: FragmentBuilder,
+  { text, writer }: InvocationRenderer,
+  partOf?: (record: RecordLine) => string,
+): Gatherer {
+  return {
+    add: (record, takenInMs) => {
+      const { EventTimestampMs: timeMs } = record;
+      const day = utcDay(timeMs);
+      const part = partOf?.(record);
+      if (writer === null) return builder.add(text(record), day, timeMs, takenInMs, part);
+      const length = writer.bytes(record);
+      const { bytes, rawBytes } = builder.reserve(length, day, timeMs, takenInMs, part);
+      writer.write(record, bytes, rawBytes - length);
+    },
+    finish: () => builder.finish(),
+  };
 }
 
 /** Hashes of the words in so many lines of JSON; null: too many. */

@@ -1,15 +1,14 @@
 import { gunzipSync } from "node:zlib";
-import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../../base/bytes.ts";
+import { concat, encodeUtf8, toHex } from "../../base/bytes.ts";
 import { deflateFragment } from "../../base/deflate.ts";
 import { inflated } from "../../base/streams.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { InvocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
 import { isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
-import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../record/source.ts";
 import type { Assembly, Encoder, EncoderKind, Gatherer } from "./encoder.ts";
-import { DEFLATED, FragmentBuilder } from "./fragment.ts";
+import { DEFLATED, FragmentBuilder, gathererOf } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
 
 /**
@@ -35,11 +34,10 @@ class GzipText extends InvocationRenderer implements Encoder {
   readonly sizes = DEFLATED.sizes;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
-   * What the format adds to a record is ASCII; how much that is, with the delimiter, the source and
-   * extra fields, in UTF-16 units; how often a field is written at most; it has the source; it has
-   * other extra fields.
+   * What the format adds to a record, with the delimiter and the source, in UTF-16 units; how often
+   * a field is written at most; it has other extra fields.
    */
-  readonly #added: { isAscii: boolean; units: number; repeats: number; hasSource: boolean; hasExtra: boolean };
+  readonly #added: { units: number; repeats: number; hasExtra: boolean };
 
   constructor(output: OutputFormat) {
     super(output);
@@ -55,18 +53,17 @@ class GzipText extends InvocationRenderer implements Encoder {
     const sources = layout.fields.filter((field) => field === "Source").length;
     const hasExtra = layout.fields.some(isTakenField);
     this.#added = {
-      isAscii: isAscii(added),
       units: added.length + output.recordDelimiter.length + sources * SOURCE_MAX_UNITS,
       repeats: Math.max(1, ...repeats),
-      ...{ hasSource: sources > 0, hasExtra },
+      hasExtra,
     };
   }
 
-  unitsAtMost(lineUnits: number, { extra, exceptionsAndLogsLength: own }: RecordLine): number {
+  unitsAtMost({ bytes, extra, exceptionsAndLogsLength: own }: RecordLine): number {
     const { units, repeats, hasExtra } = this.#added;
     const extraUnits = hasExtra ? extra.length : 0;
-    if (!this.hasRows) return units + repeats * (lineUnits + extraUnits);
-    return rowsUnitsAtMost(own, units + repeats * (lineUnits - own + extraUnits), repeats);
+    if (!this.hasRows) return units + repeats * (bytes + extraUnits);
+    return rowsUnitsAtMost(own, units + repeats * (bytes - own + extraUnits), repeats);
   }
 
   storedAtMost(finishedBytes: number, rawBytes: number): number {
@@ -78,24 +75,7 @@ class GzipText extends InvocationRenderer implements Encoder {
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const isSearched = unplain(this.format).length === 0;
     const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
-    const render = this.text;
-    const { isAscii: lengthIsBytes, hasSource, hasExtra } = this.#added;
-    const { hasRows } = this;
-    return {
-      add: (record, takenInMs, isAsciiLine) => {
-        const text = render(record);
-        const isAsciiText =
-          isAsciiLine &&
-          lengthIsBytes &&
-          !hasRows &&
-          (!hasSource || isAscii(record.Source)) &&
-          (!hasExtra || isAscii(record.extra));
-        const bytes = isAsciiText ? text.length : utf8Length(text);
-        const { EventTimestampMs: timeMs } = record;
-        builder.add(text, bytes, utcDay(timeMs), timeMs, takenInMs, partOf?.(record));
-      },
-      finish: () => builder.finish(),
-    };
+    return gathererOf(builder, this, partOf);
   }
 
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,14 +1,23 @@
+import { copyBytes, encodeUtf8 } from "../../base/bytes.ts";
 import { type ExtraField, FIELD_NAMES, isExtraField, isRowField, type RowField } from "../record/fields.ts";
+import type { RecordLine } from "../record/line.ts";
 import { dollarSeams, escapeDollarBrace, namesOf, type OutputFormat, recordLayout } from "./format.ts";
+
+const COMMA = 0x2c;
 
 /** A record, or a row of one, as the JSON texts of its fields. */
 export interface FieldTexts {
-  /** All of it, as `recordLine` writes it, if it is at hand; then `run` is there, too. */
-  readonly line?: string;
   /** Neighbours in canonical order, with names and commas, by their places there. */
   run?(first: number, last: number): string;
   /** undefined: it has no field of that name. */
   text(name: string): string | undefined;
+}
+
+/** Writes records of one job as the bytes of what {@link RecordRenderer} renders. */
+export interface RecordWriter {
+  /** How many bytes a record takes. */
+  bytes(record: RecordLine): number;
+  write(record: RecordLine, into: Uint8Array, at: number): void;
 }
 
 /** Renders a record for one job: prefix, fields or template, suffix, but not the delimiter. */
@@ -41,10 +50,8 @@ function renderer(format: OutputFormat): RecordRenderer {
   };
   const runs = runsOf(format);
   if (runs === null) return encode;
-  const whole = runs.length === 1 && runs[0]?.first === 0 && runs[0].last === FIELD_NAMES.length - 1;
   return (record) => {
     if (record.run === undefined) return encode(record);
-    if (whole && record.line !== undefined) return recordPrefix + record.line.slice(1, -1) + recordSuffix;
     let text = recordPrefix;
     for (let i = 0; i < runs.length; i++) {
       const { first, last, extra } = runs[i] as Run;
@@ -52,6 +59,31 @@ function renderer(format: OutputFormat): RecordRenderer {
       text += i === 0 ? piece : `,${piece}`;
     }
     return text + recordSuffix;
+  };
+}
+
+/** Copies runs of fields as they are in records; null: the format is not made of runs alone. */
+export function recordWriter(format: OutputFormat): RecordWriter | null {
+  const runs = runsOf(format);
+  if (runs === null || format.escapeDollarBrace || runs.some(({ extra }) => extra !== null)) return null;
+  const prefix = encodeUtf8(format.recordPrefix);
+  const suffix = encodeUtf8(format.recordSuffix);
+  const around = prefix.length + Math.max(0, runs.length - 1) + suffix.length;
+  return {
+    bytes: (record) => {
+      let bytes = around;
+      for (const { first, last } of runs) bytes += record.runBytes(first, last);
+      return bytes;
+    },
+    write: (record, into, at) => {
+      let to = copyBytes(prefix, 0, prefix.length, into, at);
+      for (let i = 0; i < runs.length; i++) {
+        const { first, last } = runs[i] as Run;
+        if (i > 0) into[to++] = COMMA;
+        to = record.copyRun(first, last, into, to);
+      }
+      copyBytes(suffix, 0, suffix.length, into, to);
+    },
   };
 }
 

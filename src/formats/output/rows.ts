@@ -3,7 +3,7 @@ import { ENTRY_MIN_BYTES, ROWS_MAX_BYTES } from "../../base/limits.ts";
 import type { RecordLine } from "../record/line.ts";
 import { leftOutRow, rowsOf } from "../record/rows.ts";
 import { batchTexts, type OutputFormat } from "./format.ts";
-import { recordRenderer } from "./render.ts";
+import { type RecordWriter, recordRenderer, recordWriter } from "./render.ts";
 
 /**
  * Renders a record as a job's format has it: as one, or as its rows. Compiled at its first use: a
@@ -25,6 +25,11 @@ export class InvocationRenderer {
   get text(): (record: RecordLine) => string {
     this.#renderer ??= this.hasRows ? rowsRenderer(this.format) : recordRenderer(this.format);
     return this.#renderer;
+  }
+
+  /** Faster than `text`; null: the format needs that. */
+  get writer(): RecordWriter | null {
+    return this.hasRows ? null : recordWriter(this.format);
   }
 }
 

@@ -3,11 +3,11 @@ import { errorText, log } from "../../base/logger.ts";
 import { jsonText } from "../record/encode.ts";
 import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
+import { RecordLines } from "../record/lines.ts";
 import { isDeeperThan } from "../record/record.ts";
-import type { Source } from "../record/source.ts";
 import { type Texts, truncate } from "../record/truncate.ts";
 import type { MacKey } from "./mac.ts";
-import { decodeEnvelope, decodeMessage, isNewer, type Message, type Part, type Takeover } from "./message.ts";
+import { decodeEnvelope, decodeMessage, isNewer, type Part, type Takeover } from "./message.ts";
 import type { Delivery } from "./retries.ts";
 
 /** A record as jobs get it. */
@@ -26,11 +26,11 @@ export interface Loaded {
   /** Size of what the queue delivered, in bytes; 0: it is counted with the message's first part. */
   bytes: number;
   records: LoadedRecord[];
-  /** Size of the records' JSON, with their extra fields, in UTF-16 units. */
+  /** Size of the records as NDJSON, in bytes, with their extra fields. */
   size: number;
-  /** All characters of its records are ASCII, as shipped too. */
-  ascii: boolean;
-  /** Its records as they came, for objects to take over; absent: they are compressed anew. */
+  /** The JSON of all parts, from which records read. It can be freed when nothing reads any. */
+  raw: Uint8Array;
+  /** For objects to take it over; absent: its records are compressed anew. */
   takeover?: Takeover;
 }
 
@@ -60,41 +60,31 @@ function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: 
   if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
   const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const { isAuthentic = false, ascii, takeover, parts } = content.value;
+  const { parts, raw, ends, extras, isAuthentic = false, takeover } = content.value;
+  const lines = new RecordLines(raw, ends.length);
   let { byteLength: bytes } = body as ArrayBuffer;
   const loaded: Loaded[] = [];
-  for (const { part, lines, extras } of linesOfParts(content.value)) {
+  let line = 0;
+  let from = 0;
+  for (const part of parts) {
     const records: LoadedRecord[] = [];
-    let size = 0;
-    for (let index = 0; index < lines.length; index++) {
-      const line = lines[index] as string;
-      const extra = extras?.[index] ?? "";
-      const whole = isAuthentic ? RecordLine.read(line, part.source, extra) : readStrictly(line, part.source, extra);
-      if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
+    const begin = from;
+    let extraSize = 0;
+    for (let index = 0; index < part.records; index++, line++) {
+      const to = ends[line] as number;
+      const extra = extras?.[line] ?? "";
+      const whole = RecordLine.in(lines, from, to, part.source ?? "", extra);
+      if (whole === null || !(isAuthentic || isStrict(whole)))
+        return { kind: "unreadable", why: "holds a line that is no record" };
       records.push(loadedRecord(index, whole));
-      size += line.length + extra.length;
+      extraSize += extra.length;
+      from = to + 1;
     }
-    loaded.push({ message: part, bytes, records, size, ascii, ...(takeover && parts.length === 1 && { takeover }) });
+    const size = from - begin + extraSize;
+    loaded.push({ message: part, bytes, records, size, raw, ...(takeover && parts.length === 1 && { takeover }) });
     bytes = 0;
   }
   return { kind: "loaded", loaded };
-}
-
-/**
- * The lines of each part, with their extra fields. @param lines as many as the parts have records.
- */
-export function linesOfParts({
-  parts,
-  lines,
-  extras,
-}: Pick<Message, "parts" | "lines" | "extras">): { part: Part; lines: string[]; extras?: string[] }[] {
-  let at = 0;
-  return parts.map((part) => {
-    const from = at;
-    at += part.records;
-    const own = (of: string[]): string[] => (parts.length === 1 ? of : of.slice(from, at));
-    return { part, lines: own(lines), ...(extras && { extras: own(extras) }) };
-  });
 }
 
 /** A message of which some parts are offered. */
@@ -113,16 +103,16 @@ interface OfferedMessage {
 export function loadOffered(
   { body, parts, off }: OfferedMessage,
   keys: readonly MacKey[],
-): Omit<Loaded, "bytes" | "size">[] | string {
+): Pick<Loaded, "message" | "records" | "takeover">[] | string {
   const loading = load(storedMessage(body), keys);
   if (loading.kind !== "loaded") return loading.why;
   return loading.loaded
     .filter(({ message }) => parts.includes(message.id))
     .map((part) => {
-      const { message, records, ascii } = part;
+      const { message, records } = part;
       const names = off[message.id];
       if (names === undefined) return part;
-      return { message, records: records.filter(({ whole }) => !names.includes(whole.ScriptName)), ascii };
+      return { message, records: records.filter(({ whole }) => !names.includes(whole.ScriptName)) };
     });
 }
 
@@ -154,15 +144,19 @@ function truncated(record: RecordLine): RecordLine {
   return RecordLine.read(line, record.Source, record.extra) ?? record;
 }
 
+/** A line of foreign code; null: it is no record, see {@link isStrict}. */
+export function readStrictly(line: string): RecordLine | null {
+  const record = RecordLine.read(line);
+  return record !== null && isStrict(record) ? record : null;
+}
+
 /**
- * A line that is a record in every part: one JSON object with the fields of a record, in their
+ * Whether a line is a record in every part: one JSON object with the fields of a record, in their
  * order, each of its type, and no deeper than intake takes. Intake writes no others, but a function
  * bound to the queue can. Its text is shipped as it stands.
- * @param source as of {@link RecordLine.read}. @param extra likewise, and vetted.
  */
-export function readStrictly(line: string, source?: Source, extra?: string): RecordLine | null {
-  const record = RecordLine.read(line, source, extra);
-  return record?.isCanonical((name, value) => isValueOf(name, value) && !isDeep(value)) ? record : null;
+function isStrict(record: RecordLine): boolean {
+  return record.isCanonical((name, value) => isValueOf(name, value) && !isDeep(value));
 }
 
 function isDeep(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
-import { concat, free, fromHex, toHex } from "../../base/bytes.ts";
+import { concat, decodeUtf8, free, fromHex, isValidUtf8, toHex } from "../../base/bytes.ts";
 import { deflateFragment, LAST_BLOCK } from "../../base/deflate.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { DedupId } from "../../base/storage/dedup-id.ts";
@@ -86,12 +86,12 @@ export interface Envelope {
 }
 
 export interface Message extends Envelope {
-  /** One JSON text a record, without newlines, part after part. */
-  lines: string[];
+  /** The records as NDJSON, part after part: valid UTF-8, in a buffer of its own. */
+  raw: Uint8Array;
+  /** Where the newline of each line is. */
+  ends: readonly number[];
   /** The extra fields of each, as record/extras.ts has them; absent: no record has any. */
   extras?: string[];
-  /** Each character of the lines is one byte of UTF-8. */
-  ascii: boolean;
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
   isAuthentic?: true;
   /** Absent: objects cannot take it over. */
@@ -102,9 +102,8 @@ export interface Message extends Envelope {
 export interface Takeover {
   /** As `deflateFragment` does. A view of the message. */
   deflated: Uint8Array;
-  /** What is deflated: each line ended by a newline, its length in bytes, and its CRC-32. */
-  text: string;
-  rawBytes: number;
+  /** What is deflated, and its CRC-32. */
+  raw: Uint8Array;
   crc: number;
 }
 
@@ -270,16 +269,25 @@ export function decodeMessage(body: unknown, keys: readonly MacKey[] = []): Deco
   if (!head.ok) return head;
   const { envelope, blocks } = head.value;
   const bytes = new Uint8Array(body as ArrayBuffer);
-  const lines = linesOf(bytes, blocks, keys);
-  if (!lines.ok) return lines;
+  const content = readContent(bytes, blocks, keys);
+  if (!content.ok) return content;
   const records = envelope.parts.reduce((sum, part) => sum + part.records, 0);
-  if (lines.value.lines.length !== records) return { ok: false, why: "holds another number of records than it says" };
-  return { ok: true, value: { ...envelope, ...lines.value } };
+  if (content.value.ends.length !== records) return { ok: false, why: "holds another number of records than it says" };
+  return { ok: true, value: { ...envelope, ...content.value } };
 }
 
-type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isAuthentic" | "takeover">;
+/** The lines of a message, without newlines. */
+export function linesOf({ raw }: Pick<Message, "raw">): string[] {
+  return decodeUtf8(raw).split("\n").slice(0, -1);
+}
 
-function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, keys: readonly MacKey[]): Decoded<Lines> {
+type Content = Omit<Message, keyof Envelope>;
+
+function readContent(
+  message: Uint8Array,
+  head: ReadonlyMap<number, Uint8Array>,
+  keys: readonly MacKey[],
+): Decoded<Content> {
   const says = head.get(BODY);
   const body = message.subarray(new DataView(message.buffer).getUint32(28));
   if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
@@ -288,26 +296,27 @@ function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, key
   const blocks = decodeBlocks(body);
   const packed = blocks?.get(LINES);
   if (blocks === null || packed === undefined) return { ok: false, why: "has no records" };
-  const [rawBytes, crc] = [view.getUint32(0), view.getUint32(4)];
+  const [rawLength, crc] = [view.getUint32(0), view.getUint32(4)];
   const flags = message[3] ?? 0;
-  const form = { rawLength: rawBytes, isDeflated: (flags & FLAG_DEFLATED) !== 0 };
+  const form = { rawLength, isDeflated: (flags & FLAG_DEFLATED) !== 0 };
   const read = readLines(packed, form, (raw) => crc32(raw) === crc);
   if (!read.ok) return read;
-  const { lines, text, ascii } = read.value;
-  const extras = decodeExtras(blocks, lines.length);
+  const extras = decodeExtras(blocks, read.value.ends.length);
   // What ends a stream of another writer could end an object.
   if (!isAuthentic(head, body, formOf(flags), keys))
-    return { ok: true, value: { lines, ascii, ...(extras && { extras: extras.map(vettedExtras) }) } };
+    return { ok: true, value: { ...read.value, ...(extras && { extras: extras.map(vettedExtras) }) } };
   const isForTakeover = (flags & FLAG_TAKEOVER) !== 0;
-  const takeover = isForTakeover && { deflated: packed.subarray(0, -LAST_BLOCK.length), text, rawBytes, crc };
+  const takeover = isForTakeover && { deflated: packed.subarray(0, -LAST_BLOCK.length), raw: read.value.raw, crc };
   const more = { ...(extras && { extras }), ...(takeover && { takeover }) };
-  return { ok: true, value: { lines, ascii, isAuthentic: true, ...more } };
+  return { ok: true, value: { ...read.value, isAuthentic: true, ...more } };
 }
 
 /** What a part is remembered by. */
 export function idOf({ id, takenInMs, keyed }: Pick<Part, "id" | "takenInMs" | "keyed">): DedupId {
   return { id, takenInMs, keyed };
 }
+
+const NEWLINE = 0x0a;
 
 /** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
@@ -340,11 +349,6 @@ function packForTakeover(raw: Uint8Array): PackedLines {
   return { lines: deflateFragment(raw, LAST_BLOCK), flags: FLAG_DEFLATED | FLAG_TAKEOVER };
 }
 
-/** Strict, and keeps a byte order mark: the text must be exactly what was written. */
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-type ReadLines = { ok: true; value: { lines: string[]; text: string; ascii: boolean } } | { ok: false; why: string };
-
 /** How lines were packed. */
 interface LinesForm {
   rawLength: number;
@@ -356,30 +360,27 @@ function readLines(
   packed: Uint8Array,
   { rawLength, isDeflated }: LinesForm,
   isIntact: (raw: Uint8Array) => boolean,
-): ReadLines {
+): Decoded<Pick<Message, "raw" | "ends">> {
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
-  let raw: Uint8Array = packed;
-  if (isDeflated) {
-    try {
-      // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which
-      // grows by doubling, not with the output: an exact limit would refuse valid messages. The
-      // exact length is checked below.
-      const chunkSize = Math.max(rawLength + 1, 64);
-      raw = inflateRawSync(packed, { maxOutputLength: 2 * chunkSize, chunkSize });
-    } catch {
-      return { ok: false, why: "does not inflate" };
-    }
-  }
+  let raw: Uint8Array;
   try {
-    if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
-    const text = decoder.decode(raw);
-    const lines = text.split("\n");
-    if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
-    return { ok: true, value: { lines, text, ascii: text.length === raw.length } };
+    // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which
+    // grows by doubling, not with the output: an exact limit would refuse valid messages. The
+    // exact length is checked below.
+    const chunkSize = Math.max(rawLength + 1, 64);
+    raw = isDeflated ? view(inflateRawSync(packed, { maxOutputLength: 2 * chunkSize, chunkSize })) : packed.slice();
   } catch {
-    return { ok: false, why: "is not UTF-8" };
-  } finally {
-    // A batch of the queue has up to a hundred of them.
-    if (raw !== packed) free(raw);
+    return { ok: false, why: "does not inflate" };
   }
+  if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
+  if (!isValidUtf8(raw)) return { ok: false, why: "is not UTF-8" };
+  const ends: number[] = [];
+  for (let at = raw.indexOf(NEWLINE); at !== -1; at = raw.indexOf(NEWLINE, at + 1)) ends.push(at);
+  if ((ends.at(-1) ?? -1) !== raw.length - 1) return { ok: false, why: "ends within a record" };
+  return { ok: true, value: { raw, ends } };
+}
+
+/** A `Buffer` as plain bytes, whose methods are faster. */
+function view({ buffer, byteOffset, length }: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, length);
 }

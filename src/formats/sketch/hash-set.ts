@@ -32,8 +32,9 @@ export class HashSet {
     if (this.#size > slots.length * FULL) this.#grow();
   }
 
-  addAll(hashes: Uint32Array): void {
-    for (let i = 0; i < hashes.length; i++) this.add(hashes[i] as number);
+  /** @param count how many of them. */
+  addAll(hashes: Int32Array | Uint32Array, count = hashes.length): void {
+    for (let i = 0; i < count; i++) this.add(hashes[i] as number);
   }
 
   /** All of them, in any order: sorting them takes as long as finding them. */

@@ -164,8 +164,10 @@ function hashString(json: Uint8Array, from: number, into: HashSet): number {
     count -= UUID_GROUPS.length - 1;
     held[count - 1] = uuid;
   }
-  if (isPlain) for (let i = 0; i < count; i++) into.add(mixed(held[i] as number));
-  else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, into);
+  if (isPlain) {
+    for (let i = 0; i < count; i++) held[i] = mixed(held[i] as number);
+    into.addAll(held, count);
+  } else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, into);
   return at;
 }
 

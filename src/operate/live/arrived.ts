@@ -24,17 +24,16 @@ export interface ArrivedPart {
  * The newest records of parts, whole and unfiltered: at most {@link LIVE_PUSH_MAX_RECORDS} of
  * {@link LIVE_PUSH_MAX_BYTES}; the others are counted.
  */
-export function arrivedOf(loaded: readonly Pick<Loaded, "message" | "records" | "ascii">[]): Arrived {
+export function arrivedOf(loaded: readonly Pick<Loaded, "message" | "records">[]): Arrived {
   const shown: RecordLine[] = [];
   const parts: ArrivedPart[] = [];
   const room = { records: LIVE_PUSH_MAX_RECORDS, bytes: LIVE_PUSH_MAX_BYTES };
   let leftOut = 0;
-  for (const { message, records, ascii } of loaded.toReversed()) {
+  for (const { message, records } of loaded.toReversed()) {
     const before = { records: shown.length, leftOut };
     for (let i = records.length - 1; i >= 0; i--) {
       const { whole } = records[i] as LoadedRecord;
-      const isLength = ascii && whole.extra === "";
-      const bytes = room.records === 0 ? 0 : isLength ? whole.line.length : utf8Length(whole.entry);
+      const bytes = room.records === 0 ? 0 : whole.bytes + utf8Length(whole.extra);
       if (room.records > 0 && bytes <= room.bytes) {
         shown.push(whole);
         room.records -= 1;

@@ -1,3 +1,4 @@
+import { free } from "../../base/bytes.ts";
 import type { Loaded } from "../../formats/queue/load-records.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_FORMAT, type Append, freshIn, type QueueState } from "../log/append-types.ts";
@@ -44,7 +45,7 @@ export async function appendGroup(
 ): Promise<Committed> {
   const parts = group.flatMap(({ parts: own }) => own);
   const { prepared, offered, jobs } = prepareAll(parts, snapshot);
-  const answer = await append(shard, {
+  const made: Append = {
     v: APPEND_FORMAT,
     parts: parts.map(headOf),
     records: group.map(({ body, parts: own }) => ({
@@ -55,7 +56,10 @@ export async function appendGroup(
     queue,
     work: { batches: isFirst ? 1 : 0, entries: jobs.size, offered },
     state: snapshot.state,
-  });
+  };
+  // Nothing reads the records any more, and a batch has up to a hundred messages of them.
+  for (const { raw } of parts) free(raw);
+  const answer = await append(shard, made);
   const isFresh = new Set(freshIn(answer));
   const events = parts.reduce((sum, { message }) => sum + (isFresh.delete(message.id) ? message.records : 0), 0);
   return { events, jobs };

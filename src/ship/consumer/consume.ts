@@ -122,7 +122,7 @@ interface Member {
 /** Messages of one shard that are appended together. */
 interface Group {
   members: Member[];
-  /** JSON of their records, in UTF-16 units. */
+  /** JSON of their records, in bytes. */
   size: number;
 }
 

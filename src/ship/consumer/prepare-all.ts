@@ -67,11 +67,11 @@ function offersOf(group: readonly Loaded[], optOuts: readonly OptOut[]): Offered
   const isOff = optedOut(optOuts);
   const seen = new Set<string>();
   return group.flatMap((part): Offered[] => {
-    const { message, records, ascii } = part;
+    const { message, records } = part;
     if (seen.has(message.id)) return [];
     seen.add(message.id);
     if (optOuts.length === 0) return [part];
     const kept = records.filter((record) => !isOff(record.whole.ScriptName, message.takenInMs));
-    return [kept.length === records.length ? part : { message, records: kept, ascii }];
+    return [kept.length === records.length ? part : { message, records: kept }];
   });
 }

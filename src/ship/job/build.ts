@@ -19,8 +19,6 @@ import type { JobConfig } from "./config.ts";
 export interface Offered {
   message: Part;
   records: readonly LoadedRecord[];
-  /** Each character of the records is one byte of UTF-8. */
-  ascii: boolean;
   /** All records of the message as they came; absent: they are compressed anew. */
   takeover?: Takeover;
 }
@@ -130,7 +128,7 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
   const taken: Fragment[] = [];
   const takes = takesOver(job);
   for (const offer of offered) {
-    const { message, records, ascii } = offer;
+    const { message, records } = offer;
     sum.received += records.length;
     const whole = takes ? wholeOf(offer, template, shipped, job.sketches !== false) : null;
     if (whole !== null) {
@@ -144,7 +142,7 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
       else if (!inSample(record.index)) sum.sampledOut += 1;
       else kept.push(shipped(record));
     }
-    for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
+    for (const record of kept) gatherer.add(record, message.takenInMs);
   }
   return { ...sum, fragments: [...taken, ...gatherer.finish()] };
 }
@@ -160,7 +158,7 @@ function wholeOf(
   isSketched: boolean,
 ): Fragment | null {
   if (takeover === undefined || records.length !== message.records) return null;
-  if (!isFinishedFragment(records.length, takeover.rawBytes)) return null;
+  if (!isFinishedFragment(records.length, takeover.raw.length)) return null;
   if (records.some((record) => shipped(record) !== record.whole)) return null;
   const times = records.map(({ whole }) => whole.EventTimestampMs);
   const [firstEventMs, lastEventMs] = [Math.min(...times), Math.max(...times)];
@@ -177,8 +175,7 @@ export function writtenAtMost(job: BuildingRules, offered: readonly Offered[]): 
   let units = 0;
   for (const { records } of offered)
     for (const record of records) {
-      const written = shipped(record);
-      units += encoder.unitsAtMost(written.line.length, written);
+      units += encoder.unitsAtMost(shipped(record));
     }
   return units;
 }

@@ -26,15 +26,14 @@ interface Tallied {
 
 /** What the log is told of a part beside its records: its id, and its events by function. */
 export function headOf({ message, records, bytes }: Loaded): PartHead {
-  // Keyed by the JSON of the name: most parts have few functions, so each name is parsed once.
   const functions = new Map<string, Tallied>();
   let inSeconds = 0;
   for (const { whole } of records) {
-    const key = whole.text("ScriptName") ?? "";
-    let tallied = functions.get(key);
+    const { ScriptName: scriptName } = whole;
+    let tallied = functions.get(scriptName);
     if (tallied === undefined) {
-      tallied = { count: { scriptName: whole.ScriptName, records: 0, lastEventMs: 0 }, health: new HealthTally() };
-      functions.set(key, tallied);
+      tallied = { count: { scriptName, records: 0, lastEventMs: 0 }, health: new HealthTally() };
+      functions.set(scriptName, tallied);
     }
     const { count, health } = tallied;
     count.records += 1;
@@ -58,9 +57,8 @@ const ERRORS_SEEN = 4 * ERRORS_KEPT;
 const NO_EXCEPTIONS = "[]";
 const OK = '"ok"';
 
-/** The health of one function. Of most records four short texts are read, and nothing is parsed. */
+/** The health of one function. Of most records a few bytes are read, and nothing is parsed. */
 export class HealthTally {
-  /** By its JSON. */
   readonly #outcomes = new Map<string, number>();
   /** By bucket. */
   readonly #wall = new Uint32Array(BUCKETS);
@@ -71,16 +69,16 @@ export class HealthTally {
   #serverErrors = 0;
 
   add(record: RecordLine): void {
-    const outcome = record.isText("Outcome", OK) ? OK : (record.text("Outcome") ?? "");
-    if (outcome === OK) this.#ok += 1;
-    else increase(this.#outcomes, outcome);
+    const isOk = record.isText("Outcome", OK);
+    if (isOk) this.#ok += 1;
+    else increase(this.#outcomes, record.Outcome);
     tally(this.#wall, record.number("WallTimeMs"));
     tally(this.#cpu, record.number("CPUTimeMs"));
     const status = statusOf(record);
     const isServerError = status >= 500 && status <= 599;
     if (isServerError) this.#serverErrors += 1;
     const hasThrown = !record.isText("Exceptions", NO_EXCEPTIONS);
-    if (outcome === OK && !isServerError && !hasThrown) return;
+    if (isOk && !isServerError && !hasThrown) return;
     const isBad = isFailed(record.Outcome, isServerError ? status : 0);
     if (isBad) this.#failed += 1;
     if (!isBad && !hasThrown) return;
@@ -91,8 +89,8 @@ export class HealthTally {
   sum(): Health {
     const outcomes = new Map<string, number>();
     if (this.#ok > 0) outcomes.set("ok", this.#ok);
-    for (const [json, count] of this.#outcomes) {
-      const name = cut(JSON.parse(json) as string, TEXT_MAX.outcome);
+    for (const [outcome, count] of this.#outcomes) {
+      const name = cut(outcome, TEXT_MAX.outcome);
       const isKept = outcomes.has(name) || outcomes.size < OUTCOMES_KEPT;
       increase(outcomes, isKept ? name : OTHER_OUTCOMES, count);
     }
@@ -136,20 +134,16 @@ function rayIdOf(record: RecordLine): string {
 }
 
 const FETCH = '"fetch"';
-const RESPONSE = '"Response":{"Status":';
 
 /**
  * Status of the answer; 0: none. Intake writes it last in the event, so nothing is parsed: what
  * ends with two braces behind it is the event's own. Elsewhere it is looked for in all of it.
  */
-export function statusOf(record: Pick<RecordLine, "isText" | "text" | "Event">): number {
+export function statusOf(record: Pick<RecordLine, "isText" | "numberAtEnd" | "text" | "Event">): number {
   if (!record.isText("EventType", FETCH)) return 0;
-  const event = record.text("Event") ?? "";
-  const at = event.lastIndexOf(RESPONSE);
-  if (at === -1) return event.includes('"Status"') ? parsedStatus(record) : 0;
-  const rest = event.slice(at + RESPONSE.length);
-  const number = Number(rest.slice(0, -2));
-  return rest.endsWith("}}") && Number.isInteger(number) ? number : parsedStatus(record);
+  const status = record.numberAtEnd("Event", '"Response":{"Status":', "}}");
+  if (!Number.isNaN(status)) return status;
+  return record.text("Event")?.includes('"Status"') ? parsedStatus(record) : 0;
 }
 
 function parsedStatus({ Event: { Response: response } }: Pick<RecordLine, "Event">): number {

@@ -1,7 +1,7 @@
-import { encodeUtf8, toBase64 } from "../../base/bytes.ts";
+import { toBase64 } from "../../base/bytes.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../base/limits.ts";
 import { readStrictly } from "../../formats/queue/load-records.ts";
-import { decodeMessage, type Part } from "../../formats/queue/message.ts";
+import { decodeMessage, linesOf, type Part } from "../../formats/queue/message.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { HeldMessage } from "../log/on-hold.ts";
 
@@ -35,7 +35,8 @@ export function contentOf({ message }: HeldMessage): AsideContent {
       extension: "bin",
     };
   }
-  const { lines, parts } = content.value;
+  const { parts, raw } = content.value;
+  const lines = linesOf(content.value);
   const records: string[] = [];
   let units = 0;
   for (const line of lines) {
@@ -52,7 +53,7 @@ export function contentOf({ message }: HeldMessage): AsideContent {
       base64: null,
       complete: records.length === lines.length,
     },
-    file: encodeUtf8(lines.map((line) => `${line}\n`).join("")),
+    file: new Uint8Array(raw),
     mediaType: "application/x-ndjson",
     extension: "ndjson",
   };

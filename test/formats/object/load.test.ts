@@ -73,9 +73,7 @@ describe("a record in the queue handler", () => {
     }
   });
 
-  it("knows its place, and whether its characters are bytes", () => {
-    const ascii = loaded([logging("a"), logging("b")]);
-    expect([ascii.ascii, ascii.records.map(({ index }) => index)]).toEqual([true, [0, 1]]);
-    expect(loaded([logging("a"), logging("é")]).ascii).toBe(false);
+  it("knows its place", () => {
+    expect(loaded([logging("a"), logging("b")]).records.map(({ index }) => index)).toEqual([0, 1]);
   });
 });

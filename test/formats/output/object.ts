@@ -1,5 +1,5 @@
 /** Whole objects for tests: what a reader gets after decompression. */
-import { concat, utf8Length } from "../../../src/base/bytes.ts";
+import { concat } from "../../../src/base/bytes.ts";
 import { FragmentBuilder } from "../../../src/formats/object/fragment.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../../src/formats/output/format.ts";
 import { type FieldTexts, recordRenderer } from "../../../src/formats/output/render.ts";
@@ -32,7 +32,7 @@ export function objectText(output: OutputFormat, groups: readonly (readonly Trac
   const parts: Uint8Array[] = [prefix];
   for (const group of groups) {
     const builder = new FragmentBuilder(delimiter);
-    for (const text of group.map((record) => encode(record))) builder.add(text, utf8Length(text), 0, 0, 0);
+    for (const text of group.map((record) => encode(record))) builder.add(text, 0, 0, 0);
     for (const { body, deflated } of builder.finish()) {
       if (deflated) throw new Error("too much for one raw fragment");
       if (parts.length > 1) parts.push(delimiter);

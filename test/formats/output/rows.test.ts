@@ -75,7 +75,7 @@ describe("the rows of an invocation", () => {
           else expect(row.Fields).toEqual(JSON.parse(texts[i] ?? ""));
         });
         const written = encoderOf(ROWS).text(line);
-        expect(written.length).toBeLessThanOrEqual(encoderOf(ROWS).unitsAtMost(line.line.length, line));
+        expect(written.length).toBeLessThanOrEqual(encoderOf(ROWS).unitsAtMost(line));
       }),
       { numRuns: 200 },
     );
@@ -205,7 +205,7 @@ describe("rows as they are written", () => {
     expect(utf8Length(text)).toBeLessThan(ROWS_MAX_BYTES + 1_000);
     const last = JSON.parse(text.split("\n").at(-2) ?? "") as object;
     expect(last).toMatchObject({ Message: LOG_MARKER, Event: {}, ScriptName: "shop" });
-    const atMost = encoderOf(ROWS).unitsAtMost(wide.line.length, wide);
+    const atMost = encoderOf(ROWS).unitsAtMost(wide);
     expect([text.length <= atMost, atMost < 3 * ROWS_MAX_BYTES]).toEqual([true, true]);
     expect([...rowsOf(wide)]).toHaveLength(20_000);
   });

@@ -5,17 +5,12 @@ import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { EXTRAS_MAX_BYTES } from "../../../src/base/limits.ts";
 import { decodeExtras, encodeExtras } from "../../../src/formats/queue/extras.ts";
-import { linesOfParts, load } from "../../../src/formats/queue/load-records.ts";
+import { load } from "../../../src/formats/queue/load-records.ts";
 import { macKeyOf } from "../../../src/formats/queue/mac.ts";
-import {
-  decodeEnvelope,
-  decodeMessage,
-  encodeParts,
-  type Message,
-  type Part,
-} from "../../../src/formats/queue/message.ts";
+import { decodeEnvelope, encodeParts, type Part } from "../../../src/formats/queue/message.ts";
 import { decodeBlocks, encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
+import { linesOfParts, type ReadMessage, readMessage } from "../../support/read-message.ts";
 import { noise, TAKEN, traceRecord } from "../record/samples.ts";
 
 const KEY = macKeyOf(new Uint8Array(32).fill(1));
@@ -32,8 +27,8 @@ function messageOf(extras: readonly string[], seal = true): Uint8Array<ArrayBuff
   return encodeParts(parts, ndjson(LINES), { body: encodeExtras(extras) }, seal ? KEY : undefined);
 }
 
-function read(body: Uint8Array<ArrayBuffer>, keys = [KEY]): Message {
-  const decoded = decodeMessage(body.buffer, keys);
+function read(body: Uint8Array<ArrayBuffer>, keys = [KEY]): ReadMessage {
+  const decoded = readMessage(body.buffer, keys);
   if (!decoded.ok) throw new Error(decoded.why);
   return decoded.value;
 }
@@ -110,6 +105,6 @@ describe("the extra fields of a message", () => {
     if (loading.kind !== "loaded") throw new Error(loading.kind);
     const [{ whole, shipped } = {}] = loading.loaded[0]?.records ?? [];
     expect([whole?.Truncated, shipped?.Truncated, whole === shipped]).toEqual([true, true, false]);
-    expect(loading.loaded[0]?.size).toBe(long.length + (EXTRAS[0] as string).length);
+    expect(loading.loaded[0]?.size).toBe(long.length + 1 + (EXTRAS[0] as string).length);
   });
 });

@@ -2,9 +2,10 @@ import { constants, crc32, deflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { EVENT_MAX_BYTES } from "../../../src/base/limits.ts";
-import { decodeMessage, headOf, isNewer, type Part } from "../../../src/formats/queue/message.ts";
+import { headOf, isNewer, type Part } from "../../../src/formats/queue/message.ts";
 import { encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { encodeMessage } from "../../support/message.ts";
+import { readMessage } from "../../support/read-message.ts";
 import { noise, TAKEN } from "../record/samples.ts";
 
 const PART: Part = { id: "00112233445566778899aabbccddeeff", takenInMs: TAKEN, keyed: false, shards: 1, records: 1 };
@@ -75,7 +76,7 @@ describe("a queue message", () => {
     };
     for (const [kind, text] of Object.entries(kinds)) {
       const line = `"${text}"`;
-      const result = decodeMessage(encode(line, { keyed: true }).buffer);
+      const result = readMessage(encode(line, { keyed: true }).buffer);
       // Not toEqual: it would print a megabyte.
       expect(result.ok && result.value.lines[0] === line, kind).toBe(true);
     }
@@ -103,7 +104,7 @@ describe("a queue message", () => {
   ];
 
   it.each(bodies)("is refused in words, never with a throw, when it is %s", (_what, body, why) => {
-    expect(decodeMessage(body)).toEqual({ ok: false, why });
+    expect(readMessage(body)).toEqual({ ok: false, why });
   });
 });
 
@@ -126,27 +127,25 @@ describe("a message that is a bomb", () => {
   const bomb = concat([...Array.from({ length: 400 }, () => megabyte), Uint8Array.of(3, 0)]);
 
   it("is refused by what it announces, before anything is inflated", () => {
-    expect(decodeMessage(forged({ flags: 1, rawLength: 200_000_000 }, bomb))).toEqual({
+    expect(readMessage(forged({ flags: 1, rawLength: 200_000_000 }, bomb))).toEqual({
       ok: false,
       why: "announces 200000000 bytes of records",
     });
-    expect(decodeMessage(forged({ flags: 1, rawLength: 0xffffffff }, bomb)).ok).toBe(false);
-    expect(decodeMessage(forged({ rawLength: EVENT_MAX_BYTES + 2 }, new Uint8Array(EVENT_MAX_BYTES + 2))).ok).toBe(
-      false,
-    );
+    expect(readMessage(forged({ flags: 1, rawLength: 0xffffffff }, bomb)).ok).toBe(false);
+    expect(readMessage(forged({ rawLength: EVENT_MAX_BYTES + 2 }, new Uint8Array(EVENT_MAX_BYTES + 2))).ok).toBe(false);
   });
 
   it.each([0, 1, 1_000, EVENT_MAX_BYTES])(
     "is inflated no further than any message is long, when it announces %i bytes",
     (rawLength) => {
-      expect(decodeMessage(forged({ flags: 1, rawLength }, bomb))).toEqual({ ok: false, why: "does not inflate" });
+      expect(readMessage(forged({ flags: 1, rawLength }, bomb))).toEqual({ ok: false, why: "does not inflate" });
     },
   );
 
   it("is refused when it is a small one that announces less than it is", () => {
     for (const rawLength of [0, 1, 999_999]) {
       const body = forged({ flags: 1, rawLength, crc: 0 }, concat([megabyte, Uint8Array.of(3, 0)]));
-      expect(decodeMessage(body)).toEqual({
+      expect(readMessage(body)).toEqual({
         ok: false,
         // Not even inflated where it would be far longer than announced.
         why: rawLength < 2 ? "does not inflate" : "fails its checksum",

@@ -1,19 +1,12 @@
 import { crc32 } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8, isAscii } from "../../../src/base/bytes.ts";
-import { linesOfParts } from "../../../src/formats/queue/load-records.ts";
-import {
-  decodeEnvelope,
-  decodeMessage,
-  encodeParts,
-  headOf,
-  type Message,
-  type Part,
-} from "../../../src/formats/queue/message.ts";
+import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { decodeEnvelope, encodeParts, headOf, type Part } from "../../../src/formats/queue/message.ts";
 import { decodeBlocks, encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { httpSource } from "../../../src/formats/record/source.ts";
+import { linesOfParts, type ReadMessage, readMessage } from "../../support/read-message.ts";
 import { anyRecord, NOON } from "../record/samples.ts";
 
 const rawOf = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
@@ -61,9 +54,9 @@ function encode({ parts }: Given, more?: More): Uint8Array<ArrayBuffer> {
   return encodeParts(parts.map(({ part }) => part) as [Part, ...Part[]], raw, more);
 }
 
-function messageOf({ parts }: Given): Message {
+function messageOf({ parts }: Given): ReadMessage {
   const lines = parts.flatMap((part) => part.lines);
-  return { parts: parts.map(({ part }) => part), lines, ascii: isAscii(lines.join("")) };
+  return { parts: parts.map(({ part }) => part), lines };
 }
 
 const SMALL: Given = {
@@ -77,7 +70,7 @@ describe("a message of parts", () => {
   it("comes out as it went in, each part with its own lines", () => {
     fc.assert(
       fc.property(anyGiven, (given) => {
-        const decoded = decodeMessage(encode(given).buffer);
+        const decoded = readMessage(encode(given).buffer);
         expect(decoded).toEqual({ ok: true, value: messageOf(given) });
         if (decoded.ok) expect(linesOfParts(decoded.value)).toEqual(given.parts);
       }),
@@ -104,19 +97,19 @@ describe("a message of parts", () => {
     fc.assert(
       fc.property(anyGiven, blocks, blocks, (given, head, body) => {
         const bytes = encode(given, { head, body });
-        expect(decodeMessage(bytes.buffer)).toEqual({ ok: true, value: messageOf(given) });
+        expect(readMessage(bytes.buffer)).toEqual({ ok: true, value: messageOf(given) });
       }),
     );
   });
 
   it("is refused when any bit of it was changed", () => {
     const bytes = encode(SMALL, { head: [[200, Uint8Array.of(1, 2, 3)]], body: [[201, Uint8Array.of(4, 5)]] });
-    expect(decodeMessage(bytes.buffer)).toEqual({ ok: true, value: messageOf(SMALL) });
+    expect(readMessage(bytes.buffer)).toEqual({ ok: true, value: messageOf(SMALL) });
     const passed: number[] = [];
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const changed = bytes.slice();
       changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-      if (decodeMessage(changed.buffer).ok) passed.push(bit);
+      if (readMessage(changed.buffer).ok) passed.push(bit);
     }
     expect(passed).toEqual([]);
   });
@@ -126,12 +119,12 @@ describe("a message of parts", () => {
       fc.property(anyGiven, fc.nat(), fc.integer({ min: 1, max: 255 }), (given, where, change) => {
         const bytes = encode(given);
         const at = where % bytes.length;
-        expect(decodeMessage(bytes.slice(0, at).buffer).ok).toBe(false);
+        expect(readMessage(bytes.slice(0, at).buffer).ok).toBe(false);
         const longer = new Uint8Array(bytes.length + 1);
         longer.set(bytes);
-        expect(decodeMessage(longer.buffer).ok).toBe(false);
+        expect(readMessage(longer.buffer).ok).toBe(false);
         bytes[at] = (bytes[at] ?? 0) ^ change;
-        expect(decodeMessage(bytes.buffer).ok).toBe(false);
+        expect(readMessage(bytes.buffer).ok).toBe(false);
       }),
       { numRuns: 500 },
     );
@@ -139,14 +132,14 @@ describe("a message of parts", () => {
 
   it("is refused where two parts have one id, and where there is none", () => {
     const [first] = SMALL.parts as [Given["parts"][0]];
-    expect(decodeMessage(encode({ ...SMALL, parts: [first, first] }).buffer)).toEqual({
+    expect(readMessage(encode({ ...SMALL, parts: [first, first] }).buffer)).toEqual({
       ok: false,
       why: "does not say what its parts are",
     });
     const bytes = encode(SMALL);
     const blocks = decodeBlocks(bytes.subarray(40, new DataView(bytes.buffer).getUint32(28)));
     const without = encodeBlocks([...(blocks ?? [])].filter(([type]) => type !== 1));
-    expect(decodeMessage(reheaded(bytes, without)).ok).toBe(false);
+    expect(readMessage(reheaded(bytes, without)).ok).toBe(false);
   });
 
   it("is refused where its parts belong to several shards, or to one that there cannot be", () => {
@@ -156,7 +149,7 @@ describe("a message of parts", () => {
         lines: [],
       })),
     });
-    const isRead = (given: Given): boolean => decodeMessage(encode(given).buffer).ok;
+    const isRead = (given: Given): boolean => readMessage(encode(given).buffer).ok;
     // Whatever number each of them states.
     expect([isRead(of([5, 4], [9, 4])), isRead(of([5, 4], [1, 64])), isRead(of([4, 4], [77, 1]))]).toEqual(
       Array(3).fill(true),
@@ -172,7 +165,7 @@ describe("a message of parts", () => {
       fc.property(fc.uint8Array({ maxLength: 200 }), (noise) => {
         const bytes = new Uint8Array(noise);
         bytes.set([0x4c, 0x53, 1, 1].slice(0, bytes.length));
-        expect(decodeMessage(bytes.buffer).ok).toBe(false);
+        expect(readMessage(bytes.buffer).ok).toBe(false);
       }),
       { numRuns: 500 },
     );
@@ -246,7 +239,7 @@ describe("where the parts of a message came from", () => {
   ])("costs no record where it is malformed: %s", ([, block]) => {
     const bytes = encodeParts(parts(undefined), rawOf([]), { head: [[3, Uint8Array.from(block)]] });
     expect(sourcesOf(bytes)).toEqual([undefined]);
-    expect(decodeMessage(bytes.buffer).ok).toBe(true);
+    expect(readMessage(bytes.buffer).ok).toBe(true);
   });
 
   it("has no more of a name than an address may be long, and nothing that is not shown", () => {

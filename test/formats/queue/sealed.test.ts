@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { type MacKey, macKeyOf } from "../../../src/formats/queue/mac.ts";
-import { decodeMessage, encodeParts, type Message, type Part } from "../../../src/formats/queue/message.ts";
+import { encodeParts, type Part } from "../../../src/formats/queue/message.ts";
+import { type ReadMessage, readMessage } from "../../support/read-message.ts";
 import { noise, TAKEN } from "../record/samples.ts";
 
 const OURS = macKeyOf(new Uint8Array(32).fill(1));
@@ -13,8 +14,8 @@ const PART: Part = { id: "ab".repeat(16), takenInMs: TAKEN, keyed: false, shards
 const ndjson = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
 const large = (seal?: MacKey) => encodeParts([PART], ndjson(LINES), {}, seal);
 
-function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
-  const decoded = decodeMessage(body.buffer, keys);
+function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): ReadMessage {
+  const decoded = readMessage(body.buffer, keys);
   if (!decoded.ok) throw new Error(decoded.why);
   return decoded.value;
 }
@@ -42,7 +43,7 @@ describe("a seal", () => {
     const headOf = (message: Uint8Array<ArrayBuffer>) => new DataView(message.buffer).getUint32(28);
     const joined = concat([other.subarray(0, headOf(other)), ours.subarray(headOf(ours))]);
     // Its head names the checksum of another body.
-    expect(decodeMessage(joined.buffer, [OURS, OTHERS]).ok).toBe(false);
+    expect(readMessage(joined.buffer, [OURS, OTHERS]).ok).toBe(false);
     expect(read(other)).not.toHaveProperty("isAuthentic");
   });
 });

@@ -3,9 +3,9 @@
  * set aside for years. A change of the code never changes these.
  */
 import { describe, expect, it } from "vitest";
-import { fromBase64 } from "../../../src/base/bytes.ts";
+import { encodeUtf8, fromBase64 } from "../../../src/base/bytes.ts";
 import { macKeyOf } from "../../../src/formats/queue/mac.ts";
-import { decodeMessage } from "../../../src/formats/queue/message.ts";
+import { readMessage } from "../../support/read-message.ts";
 
 const part = (n: number, records: number, keyed: boolean) => ({
   ...{ id: `${n}`.repeat(32), takenInMs: 1_795_177_800_000 + n, keyed, shards: 1, records },
@@ -39,9 +39,9 @@ describe("a message", () => {
       },
     ],
   ])("%s is read", (_how, base64, expected) => {
-    expect(decodeMessage(fromBase64(base64).buffer)).toEqual({
+    expect(readMessage(fromBase64(base64).buffer)).toEqual({
       ok: true,
-      value: { ...expected, ascii: false, lines: ['{"a":1}', '{"b":"ä"}', '{"c":3}'] },
+      value: { ...expected, lines: ['{"a":1}', '{"b":"ä"}', '{"c":3}'] },
     });
   });
 
@@ -49,12 +49,12 @@ describe("a message", () => {
     const base64 =
       "TFMBBZmZmZmZmZmZmZmZmZmZmZkAAAGh+O9hSQAAAHAAAAAmv34cvwEAAAAdmZmZmZmZmZmZmZmZmZmZmQAAAaH472FJAAAAAwACAAAADAAAABvBJH1S3rGA5QQAAAAQfZbxJOAcA/zTS/DdSOLT2wEAAAAhqlZKVLIyrOWqVkpSslI6vEQJxExWsjKu5QIAAAD//wMA";
     const lines = ['{"a":1}', '{"b":"ä"}', '{"c":3}'];
-    const value = { parts: [part(9, 3, false)], lines, ascii: false };
+    const value = { parts: [part(9, 3, false)], lines };
     const { buffer } = fromBase64(base64);
-    expect(decodeMessage(buffer)).toEqual({ ok: true, value });
+    expect(readMessage(buffer)).toEqual({ ok: true, value });
     const deflated = fromBase64("qlZKVLIyrOWqVkpSslI6vEQJxExWsjKu5QIAAAD//w==");
-    const takeover = { deflated, text: `${lines.join("\n")}\n`, rawBytes: 27, crc: 0xc1247d52 };
+    const takeover = { deflated, raw: encodeUtf8(`${lines.join("\n")}\n`), crc: 0xc1247d52 };
     const keys = [macKeyOf(new Uint8Array(32))];
-    expect(decodeMessage(buffer, keys)).toEqual({ ok: true, value: { ...value, isAuthentic: true, takeover } });
+    expect(readMessage(buffer, keys)).toEqual({ ok: true, value: { ...value, isAuthentic: true, takeover } });
   });
 });

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { Fault } from "../../../src/base/errors.ts";
 import { jsonText, recordLine } from "../../../src/formats/record/encode.ts";
 import { CF_KEYS, HEADERS, PREVIEW_KEYS, vettedExtras } from "../../../src/formats/record/extras.ts";
-import type { TraceRecord } from "../../../src/formats/record/fields.ts";
+import { FIELD_NAMES, type TraceRecord } from "../../../src/formats/record/fields.ts";
 import { type MappingContext, toRecord } from "../../../src/formats/record/record.ts";
 
 /** 2026-11-20T12:00:00Z. */
@@ -114,3 +114,43 @@ export const anyExtra: fc.Arbitrary<string> = fc
     { requiredKeys: [] },
   )
   .map((values) => vettedExtras(jsonText(values)));
+
+/** Texts that look like separators, as far as a text can. */
+const trap = fc.constantFrom(
+  ',"Outcome":',
+  '","Outcome":"x","ScriptName":"',
+  '\\",\\"Logs\\":',
+  '"Event":{',
+  '},"EventTimestampMs":1,"EventType":"',
+  "}",
+  "\\",
+  '\\"',
+  "\u2028",
+);
+
+/** An `Event` of any shape, with keys of the record itself. */
+const foreign = fc.dictionary(
+  // Without backslashes in keys: V8 (13.6 at least) confuses such a key with a later one that
+  // begins with the same JSON characters: after `{"\\\"":1}`, `{"\"_":1}` is parsed as the first.
+  // Here that would be the parser's fault, not ours.
+  fc.oneof(fc.constantFrom(...FIELD_NAMES), trap, fc.string({ maxLength: 5 })).filter((key) => !key.includes("\\")),
+  fc.oneof(
+    trap,
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.dictionary(fc.constantFrom(...FIELD_NAMES), fc.jsonValue({ maxDepth: 2 })),
+  ),
+  { maxKeys: 6, noNullPrototype: true },
+);
+
+/** Records with texts and keys that look like parts of a line. */
+export const treacherous = fc.tuple(anyRecord, foreign, trap, trap, trap).map(([record, Event, a, b, c]) => ({
+  ...record,
+  Event,
+  DispatchNamespace: a,
+  Entrypoint: b,
+  Outcome: a + b,
+  ScriptName: c,
+  ScriptTags: [a, b, c],
+  Logs: [...record.Logs, { Level: a, Message: [b, c, a + c], TimestampMs: 1 }],
+  Exceptions: [...record.Exceptions, { name: b, message: c, TimestampMs: 1 }],
+}));

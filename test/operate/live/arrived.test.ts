@@ -17,7 +17,7 @@ const arrived = (...parts: readonly Sized[][]): Arrived =>
   arrivedOf(
     parts.map((records, n) => ({
       message: { id: id(n), takenInMs: NOON, keyed: false, shards: 1, records: records.length },
-      ...{ records, ascii: true },
+      records,
     })),
   );
 const outcomes = ({ records }: Arrived): string[] => records.map(({ Outcome }) => Outcome);

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { encodeExtras } from "../../../src/formats/queue/extras.ts";
 import { load } from "../../../src/formats/queue/load-records.ts";
-import { decodeEnvelope, decodeMessage, encodeParts, type Part } from "../../../src/formats/queue/message.ts";
+import { decodeEnvelope, encodeParts, type Part } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../../src/formats/record/fields.ts";
 import { arrivedOf } from "../../../src/operate/live/arrived.ts";
@@ -15,6 +15,7 @@ import { noise, traceRecord } from "../../formats/record/samples.ts";
 import { searchFor } from "../../operate/search/searched.ts";
 import { readSingleMember } from "../../support/gzip-member.ts";
 import type { Minted } from "../../support/oracle.ts";
+import { readMessage } from "../../support/read-message.ts";
 import { api, destinationConf } from "../../support/runtime/api.ts";
 import { freshBucket, NOON } from "../../support/runtime/pipeline.ts";
 import { World } from "../../support/runtime/world.ts";
@@ -116,7 +117,7 @@ const bytesOf = (body: Uint8Array): ArrayBuffer => new Uint8Array(body).buffer;
 function messagesIn(world: World): string {
   return world.queue.held
     .map(({ body }) => {
-      const message = decodeMessage(bytesOf(body));
+      const message = readMessage(bytesOf(body));
       return message.ok ? JSON.stringify(message.value) : "";
     })
     .join("");

@@ -45,7 +45,7 @@ const long: fc.Arbitrary<TraceRecord> = anyRecord.map((each) => ({
 function written(rules: { filter: string | null; output: OutputFormat }, records: readonly TraceRecord[]) {
   const loaded = records.map((each, i) => loadedRecord(i, RecordLine.read(recordLine(each)) as RecordLine));
   const message = { id: "0".repeat(32), takenInMs: NOON, keyed: false, shards: 1, records: records.length };
-  const { fragments, ...share } = prepare(job(1, rules), [{ message, records: loaded, ascii: false }]);
+  const { fragments, ...share } = prepare(job(1, rules), [{ message, records: loaded }]);
   const { prefix, delimiter, suffix } = batchTexts(rules.output);
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const objects = [...Map.groupBy(fragments, ({ day }) => day)].map(([day, group]) => {

@@ -2,11 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { PACKED_MAX_PARTS, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../../src/base/limits.ts";
-import { linesOfParts } from "../../../src/formats/queue/load-records.ts";
 import { macKeyOf } from "../../../src/formats/queue/mac.ts";
-import { decodeMessage } from "../../../src/formats/queue/message.ts";
 import { type BatchedPart, Batcher, type Group, messagesOf } from "../../../src/ship/intake/batcher.ts";
 import { noisyLine, TAKEN } from "../../formats/record/samples.ts";
+import { linesOfParts, readMessage } from "../../support/read-message.ts";
 
 const id = (n: number): string => n.toString(16).padStart(32, "0");
 
@@ -81,7 +80,7 @@ describe("messages of a group", () => {
       fc.property(parts, (drawn) => {
         const given = drawn.map(([lines, ms], n) => partOf(n, lines, TAKEN + ms));
         const found = messagesOf(given).flatMap(({ message, ids }) => {
-          const decoded = decodeMessage(message.body.buffer);
+          const decoded = readMessage(message.body.buffer);
           if (!decoded.ok) throw new Error(decoded.why);
           expect(decoded.value.parts.map((part) => part.id)).toEqual(ids);
           expect(message.takenInMs).toBe(Math.min(...decoded.value.parts.map(({ takenInMs }) => takenInMs)));
@@ -96,7 +95,7 @@ describe("messages of a group", () => {
   it("are sealed with the key, all parts in one", () => {
     const seal = macKeyOf(new Uint8Array(32));
     const [one] = messagesOf([partOf(1, ["1"]), partOf(2, ["2"])], seal);
-    expect(decodeMessage(one?.message.body.buffer, [seal])).toMatchObject({ ok: true, value: { isAuthentic: true } });
+    expect(readMessage(one?.message.body.buffer, [seal])).toMatchObject({ ok: true, value: { isAuthentic: true } });
   });
 
   it("are several where one would be larger than the queue takes, each part whole in one of them", () => {

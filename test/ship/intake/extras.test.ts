@@ -4,7 +4,6 @@ import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../../src/base/limits.ts";
 import { readIntakeConfig } from "../../../src/config.ts";
 import { macKeyOf, macOfLines } from "../../../src/formats/queue/mac.ts";
-import { decodeMessage } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { entryOf, splitEntry } from "../../../src/formats/record/extras.ts";
 import { type BatchedPart, messagesOf, sizeOf } from "../../../src/ship/intake/batcher.ts";
@@ -14,6 +13,7 @@ import { type HandedPart, readPart } from "../../../src/ship/intake/packer.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../../src/ship/intake/packing.ts";
 import { partOf } from "../../../src/ship/intake/submit.ts";
 import { noise, TAKEN, traceRecord } from "../../formats/record/samples.ts";
+import { readMessage } from "../../support/read-message.ts";
 import { unpacked } from "./scripted.ts";
 
 const KEY = macKeyOf(new Uint8Array(32).fill(1));
@@ -36,7 +36,7 @@ function packed(those: readonly string[], context: PackingContext): PackedMessag
 
 /** The entries of a message, as a consumer has them. */
 function entriesOf(body: Uint8Array): string[] {
-  const message = decodeMessage(body.slice().buffer, [KEY]);
+  const message = readMessage(body.slice().buffer, [KEY]);
   if (!message.ok) throw new Error(message.why);
   const { lines, extras = [] } = message.value;
   return lines.map((each, i) => entryOf(each, extras[i] ?? ""));

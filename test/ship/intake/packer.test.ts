@@ -6,7 +6,6 @@ import { PACKER_PART_MAX_BYTES } from "../../../src/base/limits.ts";
 import { platform } from "../../../src/base/platform.ts";
 import { readMacKeys } from "../../../src/config.ts";
 import { encodeMac, macOfLines } from "../../../src/formats/queue/mac.ts";
-import { decodeMessage, type Message } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { entryOf } from "../../../src/formats/record/extras.ts";
 import {
@@ -22,6 +21,7 @@ import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
 import { partOf } from "../../../src/ship/intake/submit.ts";
 import type { EarlyPart } from "../../../src/ship/intake/viewers.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
+import { type ReadMessage, readMessage } from "../../support/read-message.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { untilPasses } from "../../support/until.ts";
 import { logBinding, noLog, type ScriptedLog, scriptedLog } from "./scripted.ts";
@@ -74,8 +74,8 @@ function packAll(
   });
 }
 
-function decoded(body: Uint8Array): Message {
-  const message = decodeMessage(body.slice().buffer, KEYS);
+function decoded(body: Uint8Array): ReadMessage {
+  const message = readMessage(body.slice().buffer, KEYS);
   if (!message.ok) throw new Error(message.why);
   return message.value;
 }

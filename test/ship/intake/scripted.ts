@@ -5,7 +5,7 @@
 
 import { env } from "cloudflare:workers";
 import type { Platform } from "../../../src/base/platform.ts";
-import { decodeMessage, type Message, type Part } from "../../../src/formats/queue/message.ts";
+import type { Part } from "../../../src/formats/queue/message.ts";
 import type { DirectWay } from "../../../src/ship/intake/direct.ts";
 import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
@@ -13,9 +13,10 @@ import type { EventQueue } from "../../../src/ship/intake/send.ts";
 import { handleTail, type TailContext } from "../../../src/ship/intake/tail.ts";
 import type { Append, Appended } from "../../../src/ship/log/append-types.ts";
 import { TAKEN } from "../../formats/record/samples.ts";
+import { type ReadMessage, readMessage } from "../../support/read-message.ts";
 
 /** A message of one part, as intake makes them. */
-export type Sent = Message & Part;
+export type Sent = ReadMessage & Part;
 
 export interface ScriptedQueue extends EventQueue {
   /**
@@ -104,7 +105,7 @@ export const noQueue = (): ScriptedQueue => scriptedQueue(() => true);
 
 /** Decodes a body as a consumer does. @throws if it cannot be decoded. */
 export function decoded(body: Uint8Array): Sent {
-  const result = decodeMessage(body.slice().buffer);
+  const result = readMessage(body.slice().buffer);
   if (!result.ok) throw new Error(`a message that ${result.why}`);
   const [part, ...others] = result.value.parts;
   if (part === undefined || others.length > 0) throw new Error("a message of several parts");

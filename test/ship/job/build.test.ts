@@ -10,7 +10,6 @@ import { id, job, linesOf, loadedRecord, outcomes, record } from "../consumer/sc
 describe("what a job ships of some parts", () => {
   const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
     message: { id: id(n), takenInMs, keyed: false, shards: 1, records: records.length },
-    ascii: true,
     records: records.map((whole, index): LoadedRecord => loadedRecord(whole, index)),
   });
 

@@ -146,7 +146,7 @@ const JOBS: [string, Partial<JobConfig>, taken: readonly number[]][] = [
 function marked(message: Loaded): Loaded {
   const { takeover } = message;
   if (takeover === undefined) throw new Error("it cannot be taken over");
-  const deflated = deflateRawSync(encodeUtf8(takeover.text), { level: 1, finishFlush: constants.Z_SYNC_FLUSH });
+  const deflated = deflateRawSync(takeover.raw, { level: 1, finishFlush: constants.Z_SYNC_FLUSH });
   return { ...message, takeover: { ...takeover, deflated } };
 }
 

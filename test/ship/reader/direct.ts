@@ -5,7 +5,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { concat, utf8Length } from "../../../src/base/bytes.ts";
+import { concat } from "../../../src/base/bytes.ts";
 import { readConfig } from "../../../src/config.ts";
 import type { Fragment } from "../../../src/formats/object/encoder.ts";
 import { FragmentBuilder } from "../../../src/formats/object/fragment.ts";
@@ -55,7 +55,7 @@ export function isShipped({ key }: { key: string }): boolean {
 /** Records as they are written, as the fragments of one consumer. */
 export function fragmentsOf(output: OutputFormat, records: readonly string[]): Fragment[] {
   const builder = new FragmentBuilder(batchTexts(output).delimiter);
-  for (const text of records) builder.add(text, utf8Length(text), DAY, NOON, NOON);
+  for (const text of records) builder.add(text, DAY, NOON, NOON);
   return builder.finish();
 }
 

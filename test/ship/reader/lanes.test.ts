@@ -1,6 +1,5 @@
 /** Objects of far-away days have a lane of their own, behind those of about today. */
 import { describe, expect, it } from "vitest";
-import { utf8Length } from "../../../src/base/bytes.ts";
 import { FragmentBuilder } from "../../../src/formats/object/fragment.ts";
 import { dayStamp } from "../../../src/formats/object/keys.ts";
 import { batchTexts, NDJSON } from "../../../src/formats/output/format.ts";
@@ -17,7 +16,7 @@ import { append, configure, DAY, inLog, isShipped, jobInto } from "./direct.ts";
 /** Commits a record of each of these days, taken in at noon of {@link DAY}. */
 function appendDays(job: JobConfig, days: readonly number[]): Promise<void> {
   const builder = new FragmentBuilder(batchTexts(NDJSON).delimiter);
-  for (const day of days) builder.add("x\n", utf8Length("x\n"), day, day * 86_400_000, NOON);
+  for (const day of days) builder.add("x\n", day, day * 86_400_000, NOON);
   return append(job, builder.finish());
 }
 

@@ -20,7 +20,7 @@ const lineOf = (n: number, bytes: number): string =>
 
 function fragmentsOf(lines: readonly string[]): Fragment[] {
   const gatherer = encoderOf(PARQUET).gather();
-  for (const line of lines) gatherer.add(RecordLine.read(line) as RecordLine, NOON, true);
+  for (const line of lines) gatherer.add(RecordLine.read(line) as RecordLine, NOON);
   return gatherer.finish();
 }
 

@@ -21,7 +21,7 @@ const event = (ScriptName: string, EventTimestampMs = NOON, more: Partial<TraceR
 /** What a job ships of these records is appended to the log, and read. */
 function take(job: JobConfig, records: readonly TraceRecord[]): Promise<void> {
   const message = { id: id(1), takenInMs: NOON, keyed: false, shards: 1, records: records.length };
-  return append(job, prepare(job, [{ message, ascii: false, records: records.map(loadedRecord) }]).fragments);
+  return append(job, prepare(job, [{ message, records: records.map(loadedRecord) }]).fragments);
 }
 
 /** Cuts all that waits, by a change of the format. @returns the changed job. */

@@ -1,14 +1,13 @@
-import { concat, encodeUtf8, isEqual, utf8Length } from "../../../base/bytes.ts";
+import { concat, encodeUtf8, isEqual } from "../../../base/bytes.ts";
 import { PARQUET_FRAGMENT } from "../../../base/limits.ts";
 import type { Pieces } from "../../../base/streams.ts";
 import { contentType, NDJSON, type OutputFormat } from "../../output/format.ts";
 import { InvocationRenderer, rowsUnitsAtMost } from "../../output/rows.ts";
 import { FIELD_NAMES, isTakenField } from "../../record/fields.ts";
 import type { RecordLine } from "../../record/line.ts";
-import { utcDay } from "../../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../../record/source.ts";
 import type { Assembly, Content, Encoder, EncoderKind, Gatherer, Part } from "../encoder.ts";
-import { FragmentBuilder } from "../fragment.ts";
+import { FragmentBuilder, gathererOf } from "../fragment.ts";
 import { contentOf, joinContents } from "../gzip.ts";
 import { type Column, columnsOf } from "./columns.ts";
 import { FOOTER_END_BYTES, footer, PARQUET_MAGIC, type Placed } from "./footer.ts";
@@ -61,8 +60,8 @@ class Parquet extends InvocationRenderer implements Encoder {
     this.#addedUnits = names.reduce((sum, name) => sum + unitsBeside(name), 3);
   }
 
-  unitsAtMost(lineUnits: number, record: RecordLine): number {
-    const units = this.#addedUnits + lineUnits + (this.#hasExtra ? record.extra.length : 0);
+  unitsAtMost(record: RecordLine): number {
+    const units = this.#addedUnits + record.bytes + (this.#hasExtra ? record.extra.length : 0);
     if (!this.hasRows) return units;
     const own = record.exceptionsAndLogsLength;
     return rowsUnitsAtMost(own, units - own);
@@ -75,15 +74,7 @@ class Parquet extends InvocationRenderer implements Encoder {
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const builder = new FragmentBuilder(NOTHING, isSketched, this);
-    const render = this.text;
-    return {
-      add: (record, takenInMs) => {
-        const text = render(record);
-        const { EventTimestampMs: timeMs } = record;
-        builder.add(text, utf8Length(text), utcDay(timeMs), timeMs, takenInMs, partOf?.(record));
-      },
-      finish: () => builder.finish(),
-    };
+    return gathererOf(builder, this, partOf);
   }
 
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer> {
