@@ -67,9 +67,6 @@ export const DEFLATED: Making = {
   finish: deflateFragment,
 };
 
-/** A fragment grows from so many bytes, by doubling. */
-const FIRST_BYTES = 4_096;
-
 /** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
   readonly #making: Making;
@@ -154,6 +151,9 @@ export class FragmentBuilder {
     const content = contentOf(raw);
     const hashes = this.#isSketched ? hashesOf(raw, records) : null;
     const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
+    const isFull = rawBytes === bytes.length;
+    const body = deflated ? this.#making.finish(raw) : isFull ? bytes : raw.slice();
+    if (body !== bytes && bytes.length > this.#spare.length) this.#spare = bytes;
     this.#done.push({
       day,
       ...(part !== "" && { part }),
@@ -163,15 +163,17 @@ export class FragmentBuilder {
       firstEventMs,
       lastEventMs,
       oldestTakenMs,
-      body: deflated ? this.#making.finish(raw) : raw.slice(),
+      body,
       ...(hashes !== null && { hashes }),
     });
-    if (bytes.length > this.#spare.length) this.#spare = bytes;
   }
 }
 
+/** As many paths have a record each, it begins with the size of one. */
 function grown(bytes: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(bytes.buffer.transfer(Math.max(least, FIRST_BYTES, 2 * bytes.length)));
+  const larger = new Uint8Array(Math.max(least, 2 * bytes.length));
+  larger.set(bytes);
+  return larger;
 }
 
 /**
