@@ -46,9 +46,6 @@ export const DEFLATED: Making = {
   finish: deflateFragment,
 };
 
-/** A fragment grows from so many bytes, by doubling. */
-const FIRST_BYTES = 4_096;
-
 /** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
   readonly #making: Making;
@@ -130,9 +127,10 @@ export class FragmentBuilder {
     const raw = bytes.subarray(0, rawBytes);
     const { finishRecords, finishBytes } = this.#making.sizes;
     const deflated = rawBytes >= finishBytes || held.records >= finishRecords;
-    const body = deflated ? this.#making.finish(raw) : raw.slice();
+    const isFull = rawBytes === bytes.length;
+    const body = deflated ? this.#making.finish(raw) : isFull ? bytes : raw.slice();
+    if (body !== bytes && bytes.length > this.#spare.length) this.#spare = bytes;
     this.#done.push(fragmentOf(held, { deflated, ...contentOf(raw), body }, this.#isSketched ? raw : null));
-    if (bytes.length > this.#spare.length) this.#spare = bytes;
   }
 }
 
@@ -159,8 +157,11 @@ function fragmentOf(
   return { ...held, ...(part !== "" && { part }), ...written, ...(hashes !== null && { hashes }) };
 }
 
+/** As many paths have a record each, it begins with the size of one. */
 function grown(bytes: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(bytes.buffer.transfer(Math.max(least, FIRST_BYTES, 2 * bytes.length)));
+  const larger = new Uint8Array(Math.max(least, 2 * bytes.length));
+  larger.set(bytes);
+  return larger;
 }
 
 /**

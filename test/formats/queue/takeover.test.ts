@@ -10,10 +10,9 @@ import {
   encodeParts,
   headOf,
   isNewer,
-  type Message,
   type Part,
 } from "../../../src/formats/queue/message.ts";
-import { readMessage } from "../../support/read-message.ts";
+import { type ReadMessage, readMessage } from "../../support/read-message.ts";
 import { noise, noisyLine, TAKEN } from "../record/samples.ts";
 
 const OURS = macKeyOf(new Uint8Array(32).fill(1));
@@ -25,7 +24,7 @@ const PART: Part = { id: "ab".repeat(16), takenInMs: TAKEN, keyed: true, shards:
 const ndjson = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
 const message = (isForTakeover: boolean, seal?: MacKey) => encodeParts([PART], ndjson(LINES), {}, seal, isForTakeover);
 
-function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
+function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): ReadMessage {
   const decoded = readMessage(body.buffer, keys);
   if (!decoded.ok) throw new Error(decoded.why);
   return decoded.value;
