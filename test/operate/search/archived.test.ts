@@ -262,11 +262,14 @@ describe("objects that have left the list", () => {
     await nextDay();
     clock.advance(40 * DAY_MS);
     await cron();
-    const rules = {
-      "cannot be read (HTTP 404 NoSuchKey)": { do: "answer", status: 404, code: "NoSuchKey" },
-      "is not as it was signed": { do: "answer", status: 200, body: '{"manifest":\n{}\n' },
-    } as const;
-    for (const [why, action] of Object.entries(rules)) {
+    const key = `logs/_logship/${job}/21001120.1.json`;
+    const edited = new TextDecoder().decode(await control.object(key)).replace('"records":2', '"records":3');
+    const rules = [
+      ["cannot be read (HTTP 404 NoSuchKey)", { do: "answer", status: 404, code: "NoSuchKey" }],
+      ["is not as it was signed", { do: "answer", status: 200, body: '{"manifest":\n{}\n' }],
+      ["is not as it was signed", { do: "answer", status: 200, body: edited }],
+    ] as const;
+    for (const [why, action] of rules) {
       await control.script([rule(action, { method: "GET", keyIncludes: "21001120.1.json" })]);
       const found = await askAll(question("beta"));
       expect(found.scripts).toEqual(["beta", "beta"]);
