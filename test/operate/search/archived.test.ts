@@ -306,7 +306,7 @@ describe("objects that have left the list", () => {
 });
 
 describe("no sketch of any level hides a hit", () => {
-  it.each([1, 2, 3, 4])(
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
     "while objects are added, grouped, moved and expire, and files are lost: course %i",
     async (seed) => {
       const random = new Random(seed);
@@ -314,7 +314,7 @@ describe("no sketch of any level hides a hit", () => {
       const { ship, nextDay, cron, clock, control, store, question, files } = world;
       const shipped: string[] = [];
       const lost = new Set<string>();
-      for (let step = 0; step < 10; step++) {
+      for (let step = 0; step < 12; step++) {
         const deed = random.pick(["ship", "ship", "ship", "group", "day", "spoil", "expire"] as const);
         const today = Math.floor(clock.nowMs() / DAY_MS) - Math.floor(NOON / DAY_MS);
         if (deed === "ship") {
