@@ -262,11 +262,14 @@ describe("objects that have left the list", () => {
     await nextDay();
     clock.advance(40 * DAY_MS);
     await cron();
-    const rules = {
-      "cannot be read (HTTP 404 NoSuchKey)": { do: "answer", status: 404, code: "NoSuchKey" },
-      "is not as it was signed": { do: "answer", status: 200, body: '{"manifest":\n{}\n' },
-    } as const;
-    for (const [why, action] of Object.entries(rules)) {
+    const key = `logs/_logship/${job}/21001120.1.json`;
+    const edited = new TextDecoder().decode(await control.object(key)).replace('"records":2', '"records":3');
+    const rules = [
+      ["cannot be read (HTTP 404 NoSuchKey)", { do: "answer", status: 404, code: "NoSuchKey" }],
+      ["is not as it was signed", { do: "answer", status: 200, body: '{"manifest":\n{}\n' }],
+      ["is not as it was signed", { do: "answer", status: 200, body: edited }],
+    ] as const;
+    for (const [why, action] of rules) {
       await control.script([rule(action, { method: "GET", keyIncludes: "21001120.1.json" })]);
       const found = await askAll(question("beta"));
       expect(found.scripts).toEqual(["beta", "beta"]);
@@ -303,15 +306,17 @@ describe("objects that have left the list", () => {
 });
 
 describe("no sketch of any level hides a hit", () => {
-  it.each([1, 2, 3, 4])(
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
     "while objects are added, grouped, moved and expire, and files are lost: course %i",
     async (seed) => {
       const random = new Random(seed);
       const world = await archive();
       const { ship, nextDay, cron, clock, control, store, question, files } = world;
-      const shipped: string[] = [];
+      // Of a job that has never read anything, there are no manifests.
+      await ship("word0");
+      const shipped = ["word0", "word0"];
       const lost = new Set<string>();
-      for (let step = 0; step < 14; step++) {
+      for (let step = 0; step < 12; step++) {
         const deed = random.pick(["ship", "ship", "ship", "group", "day", "spoil", "expire"] as const);
         const today = Math.floor(clock.nowMs() / DAY_MS) - Math.floor(NOON / DAY_MS);
         if (deed === "ship") {
@@ -321,7 +326,7 @@ describe("no sketch of any level hides a hit", () => {
         } else if (deed === "group") await store(today).seal();
         else if (deed === "day") await nextDay();
         else if (deed === "expire") {
-          clock.advance(random.int(10, 40) * DAY_MS);
+          clock.advance(16 * DAY_MS);
           await cron();
         } else {
           const all = (await files()).map(({ key }) => key).filter((key) => !lost.has(key));
@@ -334,7 +339,7 @@ describe("no sketch of any level hides a hit", () => {
         }
         const name = `word${random.int(0, 6)}`;
         const order = random.pick(["newest", "oldest"] as const);
-        const found = await askAll(question(name, { order, limit: random.pick([1, 3, 1_000]) }));
+        const found = await askAll(question(name, { order, limit: random.pick([3, 1_000]) }));
         expect([name, found.why, found.scripts.length]).toEqual([
           name,
           "[]",
