@@ -29,13 +29,13 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 const show = (parts: readonly string[]): void => void process.stdout.write(`${parts.join("\n\n")}\n`);
 
 const OPTIONS = {
-  ...{
-    quick: { type: "boolean", default: false },
-    gate: { type: "boolean" },
-    keep: { type: "boolean", default: false },
-  },
-  ...{ peers: { type: "boolean" }, bento: { type: "string" }, "fluent-bit": { type: "string" } },
   only: { type: "string", multiple: true, default: PARTS },
+  quick: { type: "boolean", default: false },
+  gate: { type: "boolean", default: false },
+  keep: { type: "boolean", default: false },
+  peers: { type: "boolean", default: false },
+  bento: { type: "string" },
+  "fluent-bit": { type: "string" },
 } as const;
 
 // What is loaded here imports src, which the hooks make loadable.
