@@ -29,7 +29,7 @@ const ROWS = [
   ["config"],
   ["formats/manifest"],
   ["formats/object"],
-  ["formats/queue", "formats/filter", "formats/output"],
+  ["formats/queue", "formats/filter", "formats/output", "formats/json"],
   ["formats/secrets", "formats/sketch", "formats/record"],
   ["base/storage", "base/streams"],
   ["base/errors", "base/memory"],
