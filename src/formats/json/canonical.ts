@@ -1,6 +1,6 @@
-import { decodeUtf8 } from "../../base/bytes.ts";
 import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
 import { isInMs } from "../record/record.ts";
+import { repeatedValue } from "../record/repeated.ts";
 import { type JsonScanner, type Literal, literal } from "./scanner.ts";
 
 /** What intake asks of a record beside its line. */
@@ -48,7 +48,7 @@ export function canonicalRecord(scanner: JsonScanner, bytes: Uint8Array): Canoni
   if (!s.is(BEFORE.ScriptName)) return null;
   const from = s.at;
   if (!s.string()) return null;
-  const scriptName = names.text(bytes, from, s.at);
+  const scriptName = repeatedValue(bytes, from, s.at) as string;
   if (!s.is(BEFORE.ScriptTags) || !isList(s, isString)) return null;
   if (!s.is(BEFORE.ScriptVersion)) return null;
   if (!s.is(VERSION[0]) || !s.string() || !s.is(VERSION[1]) || !s.string()) return null;
@@ -57,36 +57,6 @@ export function canonicalRecord(scanner: JsonScanner, bytes: Uint8Array): Canoni
   // Without a name it gets that of the setting.
   return scriptName === "" ? null : { timeMs, scriptName };
 }
-
-/** Texts of short strings, which repeat: those of functions. */
-class Texts {
-  readonly #known: string[] = Array.from({ length: 256 }, () => "");
-
-  /** The text of a string, written as `JSON.stringify` does. @param to after its last quote. */
-  text(bytes: Uint8Array, from: number, to: number): string {
-    let hash = 0;
-    for (let at = from; at < to; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
-    const known = this.#known[hash & 0xff] as string;
-    if (isText(bytes, from, to, known)) return known;
-    const json = decodeUtf8(bytes.subarray(from, to));
-    const text: string = JSON.parse(json);
-    // It would not be known again.
-    if (json.length === to - from && text.length === json.length - 2 && text.length <= TEXT_MAX)
-      this.#known[hash & 0xff] = text;
-    return text;
-  }
-}
-
-/** Whether a string in bytes is this text, in ASCII and without escapes. */
-function isText(bytes: Uint8Array, from: number, to: number, text: string): boolean {
-  if (text.length !== to - from - 2) return false;
-  for (let i = 0; i < text.length; i++) if (bytes[from + 1 + i] !== text.charCodeAt(i)) return false;
-  return true;
-}
-
-/** Longer names are decoded each time, so that a stranger's take no memory. */
-const TEXT_MAX = 64;
-const names = new Texts();
 
 function isEvent(scanner: JsonScanner): boolean {
   const keys = scanner.exactObject();

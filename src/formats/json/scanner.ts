@@ -240,7 +240,8 @@ export class JsonScanner {
     const bytes = this.#bytes;
     // An integer moves to the front; V8 may take one key with an escape for another.
     if (this.#hasEscape || isDigit(bytes[from + 1] as number)) this.isKept = false;
-    if (keys !== null && !keys.isNew(from, to)) this.isKept = false;
+    // Not once it is known: of an object with many keys, each would be compared with all others.
+    if (keys !== null && this.isKept) this.isKept = keys.isNew(from, to);
     const { key } = this.#bounded;
     if (depth === 1) this.#isBounded = to - from === key.bytes.length && this.#isAt(from, key);
     const at = this.#skip(to);

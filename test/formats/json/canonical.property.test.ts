@@ -167,6 +167,14 @@ describe("a line that may be a canonical record", () => {
     expect(taken(sent)).toBeNull();
   });
 
+  it("is taken with as many keys of an object as are compared with each other", () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":${i}`).join();
+    const sent = (count: number) => plain.replace('"Status":200', keys(count));
+    expect(taken(sent(64))).not.toBeNull();
+    expect(taken(sent(65))).toBeNull();
+    expect(made(sent(65))).not.toBeNull();
+  });
+
   it("is taken with an event that is nested as deeply as it may be", () => {
     expect(taken(plain.replace('"GET"', "[".repeat(98) + "]".repeat(98)))).not.toBeNull();
   });
