@@ -89,7 +89,7 @@ export interface Message extends Envelope {
   /** The records as NDJSON, part after part: valid UTF-8, in a buffer of its own. */
   raw: Uint8Array;
   /** Where the newline of each line is. */
-  ends: readonly number[];
+  ends: Int32Array;
   /** The extra fields of each, as record/extras.ts has them; absent: no record has any. */
   extras?: string[];
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
@@ -374,10 +374,20 @@ function readLines(
   }
   if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
   if (!isValidUtf8(raw)) return { ok: false, why: "is not UTF-8" };
-  const ends: number[] = [];
-  for (let at = raw.indexOf(NEWLINE); at !== -1; at = raw.indexOf(NEWLINE, at + 1)) ends.push(at);
-  if ((ends.at(-1) ?? -1) !== raw.length - 1) return { ok: false, why: "ends within a record" };
-  return { ok: true, value: { raw, ends } };
+  if (raw.length > 0 && raw.at(-1) !== NEWLINE) return { ok: false, why: "ends within a record" };
+  return { ok: true, value: { raw, ends: newlinesIn(raw) } };
+}
+
+/** Counted first: of foreign lines there may be millions, and a list that grows takes more. */
+function newlinesIn(raw: Uint8Array): Int32Array {
+  let count = 0;
+  for (let at = raw.indexOf(NEWLINE); at !== -1; at = raw.indexOf(NEWLINE, at + 1)) count += 1;
+  const ends = new Int32Array(count);
+  for (let i = 0, from = 0; i < count; i++, from++) {
+    from = raw.indexOf(NEWLINE, from);
+    ends[i] = from;
+  }
+  return ends;
 }
 
 /** A `Buffer` as plain bytes, whose methods are faster. */

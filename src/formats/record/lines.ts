@@ -23,6 +23,9 @@ const PLACES = SEPARATORS.length + 1;
 
 const LENGTHS = Uint8Array.from(SEPARATORS, ({ text }) => text.length);
 
+/** No canonical line is shorter. */
+const LINE_MIN_BYTES = LENGTHS.reduce((sum, length) => sum + length, 0) + "}".length;
+
 /** The one field with foreign JSON, which may contain any of the separators. */
 const EVENT = FIELD_NAMES.indexOf("Event");
 
@@ -40,7 +43,9 @@ export class RecordLines {
   /** @param records that it has at most. */
   constructor(bytes: Uint8Array, records: number) {
     this.bytes = bytes;
-    this.#starts = new Int32Array(records * PLACES);
+    // Of foreign lines, each may be a newline alone: only those that are found need a place.
+    const found = Math.min(records, Math.floor(bytes.length / LINE_MIN_BYTES));
+    this.#starts = new Int32Array(found * PLACES);
     this.text = textsOf(bytes);
   }
 

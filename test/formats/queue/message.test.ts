@@ -1,8 +1,9 @@
 import { constants, crc32, deflateRawSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { EVENT_MAX_BYTES } from "../../../src/base/limits.ts";
-import { headOf, isNewer, type Part } from "../../../src/formats/queue/message.ts";
+import { load } from "../../../src/formats/queue/load-records.ts";
+import { decodeEnvelope, headOf, isNewer, type Part } from "../../../src/formats/queue/message.ts";
 import { encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { encodeMessage } from "../../support/message.ts";
 import { readMessage } from "../../support/read-message.ts";
@@ -141,6 +142,25 @@ describe("a message that is a bomb", () => {
       expect(readMessage(forged({ flags: 1, rawLength }, bomb))).toEqual({ ok: false, why: "does not inflate" });
     },
   );
+
+  it("of millions of newlines takes no room for the fields of each", () => {
+    const records = 200_000;
+    const body = encodeMessage({ ...PART, records }, new Uint8Array(records).fill(0x0a)).buffer;
+    const sizes: number[] = [];
+    const construct = (list: typeof Int32Array, [size]: [number]) => {
+      sizes.push(size);
+      return new list(size);
+    };
+    vi.stubGlobal("Int32Array", new Proxy(Int32Array, { construct }));
+    try {
+      const loading = load({ body, envelope: decodeEnvelope(body) });
+      expect(loading).toEqual({ kind: "unreadable", why: "holds a line that is no record" });
+    } finally {
+      vi.unstubAllGlobals();
+    }
+    // Where each line ends, and what as many bytes of records take.
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1.2 * records);
+  });
 
   it("is refused when it is a small one that announces less than it is", () => {
     for (const rawLength of [0, 1, 999_999]) {

@@ -46,6 +46,13 @@ describe("the body of a request", () => {
     ["as many bytes as are allowed", bytesOf(noise(MAX))],
   ];
 
+  it.each([100, 65_536, MAX])("is refused if it is twice as long as it says: %i bytes", async (said) => {
+    const sent = new Uint8Array(gzipSync(bytesOf(noise(2 * said))));
+    new DataView(sent.buffer).setUint32(sent.length - 4, said, true);
+    const read = await readBody(post(sent, { ...gzip, "content-length": `${sent.length}` }), 3 * MAX, PACE);
+    expect(read).toEqual(badGzip);
+  });
+
   it.each(bodies)("is read to its end, gzip or not: %s", async (_what, bytes) => {
     for (const [sent, encoding] of [
       [bytes, null],
