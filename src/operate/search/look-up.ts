@@ -162,16 +162,17 @@ export function sketchLookUp(
 async function outOf({ head, read }: Group, wanted: Wanted): Promise<string[]> {
   const shape = shapeIn(head);
   const holders = new Map<number, bigint>();
+  let held = ALL;
   for (const segment of segmentsFor(head, hashesIn(wanted)).slice(0, SEGMENTS_MAX)) {
     // One at a time is held: of many words, they are as much as the group.
     const bytes = await read(segment);
     if (bytes === null || sumOf(bytes) !== segment.sum) continue;
     for (const hash of segment.hashes) holders.set(hash, membersIn(bytes, shape, hash));
+    held = heldBy(wanted, (hash) => holders.get(hash) ?? ALL);
+    // No member is left: what the other words say changes nothing.
+    if (held === 0n) break;
   }
-  return membersOut(
-    head.members,
-    heldBy(wanted, (hash) => holders.get(hash) ?? ALL),
-  );
+  return membersOut(head.members, held);
 }
 
 function sha256Of(bytes: Uint8Array): string {
