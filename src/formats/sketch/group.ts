@@ -28,6 +28,9 @@ export const GROUP_MAX_WORDS = 30_000_000;
 const WORDS_A_SEGMENT = 32_768;
 export const SEGMENTS_MAX = 1_024;
 
+/** Words of a segment with more were chosen to be there. */
+const SEGMENT_MAX_WORDS = 16 * WORDS_A_SEGMENT;
+
 /**
  * So many different values of a hash for each word: a word that none of the objects holds seems to
  * be in 0.06 to 0.12 of them, at about 12 bits a word.
@@ -49,6 +52,7 @@ export function shapeOf(members: number, words: number, parts: number): Shape {
  * The segments of a group, each when it is asked for.
  * @param parts the most that a member has.
  * @param partsAt the hashes of each member in one of so many parts, and maybe some of others.
+ * @throws if they are spread so unevenly that no one wrote them by chance.
  */
 export function* segmentsOf(
   shape: Shape,
@@ -73,6 +77,7 @@ export function* segmentsOf(
       largest = Math.max(largest, ends[i] as number);
       ends[i] = (ends[i] as number) + (ends[i - 1] as number);
     }
+    if (largest > SEGMENT_MAX_WORDS) throw new Error("their words are spread unevenly");
     const values = new Uint32Array(ends[each] as number);
     const next = ends.slice();
     for (const [member, hashes] of words.entries()) {
@@ -87,6 +92,8 @@ export function* segmentsOf(
     }
     const spare = new Uint32Array(largest);
     for (let i = 0; i < each; i++) yield packed(sorted(values.subarray(ends[i], ends[i + 1]), spare));
+    values.buffer.transfer(0);
+    spare.buffer.transfer(0);
   }
 }
 

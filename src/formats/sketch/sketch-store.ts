@@ -154,8 +154,11 @@ export class SketchStore extends DurableObject<Env> {
     this.#isBegun = true;
     const parts = partsOf(words);
     this.#alarm.transaction(() => {
+      // An object that had this batch before a log was restored may have had more parts.
+      const from = batch * PARTS_MAX;
+      this.#sql.run`DELETE FROM words WHERE id >= ${from + parts.length} AND id < ${from + PARTS_MAX}`;
       for (const [i, { buffer }] of parts.entries())
-        this.#sql.replace("words", { id: batch * PARTS_MAX + i, parts: parts.length, mark, hashes, body: buffer });
+        this.#sql.replace("words", { id: from + i, parts: parts.length, mark, hashes, body: buffer });
       this.#alarm.set(now + OBJECT_HISTORY_MS, now);
     });
     const loose = this.#loose();
@@ -274,8 +277,13 @@ export class SketchStore extends DurableObject<Env> {
     const id = this.#sql.only<number>`SELECT coalesce(max(id), 0) + 1 FROM object_group`;
     const most = Math.max(...objects.map(({ parts }) => parts));
     const shape = shapeOf(objects.length, wordsOf(objects), most);
-    const partsAt = (part: number): Uint32Array[] =>
-      objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
+    let held: Uint32Array[] = [];
+    const partsAt = (part: number): Uint32Array[] => {
+      // Rows read from SQLite are collected late.
+      for (const { buffer } of held) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+      held = objects.map(({ batch, parts }) => this.#part(batch, Math.floor((part * parts) / most)));
+      return held;
+    };
     const [sha256, md5] = [createHash("sha256"), createHash("md5")];
     let segments = "";
     let bytes = 0;

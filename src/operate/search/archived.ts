@@ -17,7 +17,7 @@ import { nodeOf } from "../../ship/log/nodes.ts";
 import { nodeAt, type ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { ManifestDays } from "../../ship/reader/statuses.ts";
-import { each, type ListedSpan } from "./listing.ts";
+import { each, edgeOf, isBeyond, type ListedSpan } from "./listing.ts";
 import type { NotSearched } from "./search.ts";
 import type { SearchedJob } from "./source.ts";
 
@@ -62,7 +62,7 @@ type Days = ReadonlyMap<number, { job: SearchedJob; count: number }[]>;
 
 /**
  * Lists objects of these jobs by the signed manifests in their buckets, day by day, as their
- * readers have forgotten them: all of a day, until there are about `limit`.
+ * readers have forgotten them, until there are `limit`. Of a day with more, the first ones.
  */
 export async function listArchived(
   env: ReaderBindings,
@@ -81,13 +81,25 @@ export async function listArchived(
   const ordered = [...days.keys()].sort((a, b) => (isNewest ? b - a : a - b));
   const untilMs = platform.now() + LIST_MS;
   for (const [i, day] of ordered.entries()) {
-    await each(days.get(day) ?? [], (of) => listDay(of, day, span, archive, all));
+    await each(days.get(day) ?? [], (of) => listDay(of, day, span, archive, all, limit));
+    keepFirst(all, limit, span.order);
+    if (all.listedToMs !== null) break;
     if (i + 1 < ordered.length && (all.found.length >= limit || platform.now() >= untilMs)) {
       all.listedToMs = isNewest ? day * DAY_MS - 1 : (day + 1) * DAY_MS;
       break;
     }
   }
   return all;
+}
+
+/** Leaves out what is beyond the first `limit`: the next page lists it. */
+function keepFirst(all: Archived, limit: number, order: ListedSpan["order"]): void {
+  const { found } = all;
+  if (found.length <= limit) return;
+  const sign = order === "newest" ? -1 : 1;
+  found.sort((a, b) => sign * (edgeOf(a.object, order) - edgeOf(b.object, order)));
+  found.length = limit;
+  all.listedToMs = edgeOf((found[limit - 1] as ArchivedObject).object, order);
 }
 
 async function manifestDays(
@@ -131,21 +143,30 @@ export function beforeTheList(fromMs: number): string {
 async function listDay(
   { job, count }: { job: SearchedJob; count: number },
   day: number,
-  { sinceMs, untilMs, without }: ListedSpan,
+  { sinceMs, untilMs, without, order }: ListedSpan,
   { keys }: Archive,
   all: Archived,
+  limit: number,
 ): Promise<void> {
   const done = new Set(without.map((batch) => batch.join()));
-  const objects: ListedObject[] = [];
-  const sketches = new Map<string, ListedSketch>();
+  // Those that a later manifest names are of the objects of an earlier one as well.
+  const sketches: ListedSketch[] = [];
+  const keysOfSketches = new Set<string>();
+  let isLate = false;
   for (let number = 1; number <= count; number++) {
     const leave = (why: string): void => {
       const what = `its manifest ${manifestName(day, number)} ${why}: objects of that day are no longer listed`;
       all.notSearched.push({ job: job.id, object: null, why: what });
     };
+    // Each one more would take as long.
+    if (isLate) {
+      leave("was not asked for, as the one before did not come in time");
+      continue;
+    }
     const key = manifestKey(job.root, job.id, manifestName(day, number));
     const read = await readSmall(job.store, key, { maxBytes: MANIFEST_READ_MAX_BYTES, ms: READ_MS });
     if (!read.ok) {
+      isLate = read.why === "late";
       leave(read.why === "refused" ? `cannot be read (${read.answer.words})` : "does not come in time");
       continue;
     }
@@ -157,15 +178,20 @@ async function listDay(
       continue;
     }
     if (manifest.objects.some(({ batch }) => batch === undefined)) leave("was written by an earlier release");
-    objects.push(...manifest.objects);
-    for (const sketch of manifest.sketches ?? []) sketches.set(sketch.key, sketch);
-  }
-  const known = [...sketches.values()];
-  for (const object of objects) {
-    const found = { job: job.id, node: nodeOf(object.shard, object.segment), object: searchableOf(object, day) };
-    const { firstMs, lastMs, batch } = found.object;
-    const isAsked = firstMs < untilMs && lastMs >= sinceMs && object.copy_of === undefined && batch >= 0;
-    if (isAsked && !done.has([found.job, found.node, batch].join())) all.found.push({ ...found, sketches: known });
+    for (const sketch of manifest.sketches ?? []) {
+      if (!keysOfSketches.has(sketch.key)) sketches.push(sketch);
+      keysOfSketches.add(sketch.key);
+    }
+    for (const listed of manifest.objects) {
+      const object = searchableOf(listed, day);
+      const { firstMs, lastMs, batch } = object;
+      const isAsked = firstMs < untilMs && lastMs >= sinceMs && listed.copy_of === undefined && batch >= 0;
+      if (!isAsked || isBeyond(edgeOf(object, order), all.listedToMs, order)) continue;
+      const node = nodeOf(listed.shard, listed.segment);
+      if (!done.has([job.id, node, batch].join())) all.found.push({ job: job.id, node, object, sketches });
+    }
+    // A day of many jobs may have far more than a page lists.
+    if (all.found.length > 2 * limit) keepFirst(all, limit, order);
   }
 }
 

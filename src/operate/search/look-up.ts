@@ -52,6 +52,9 @@ const ASK_MS = 10_000;
 /** Of one group; what is looked up in further ones is taken to be there. */
 const SEGMENTS_MAX = 256;
 
+/** Of all groups together: an invocation may make 10,000 calls, and objects need some as well. */
+const READS_MAX = 4_000;
+
 /** After so many reads that a job's bucket did not answer, it is asked for no more sketches. */
 const REFUSALS_MAX = 3;
 
@@ -72,6 +75,7 @@ export function sketchLookUp(
   const silent = new Set<string>();
   const refusals = new Map<number, number>();
   const heads = new Map<string, Promise<Head | null>>();
+  let reads = 0;
 
   /** A part of a file in a job's bucket. */
   async function readPart(job: number, { store }: Sketched, key: string, range: ByteRange): Promise<Uint8Array | null> {
@@ -145,7 +149,11 @@ export function sketchLookUp(
       };
       try {
         const groups = of.files === undefined ? await stored() : await archived(of.files);
-        await each(groups, async (group) => leave(await outOf(group, wanted)));
+        const rationed = ({ head, read }: Group): Group => ({
+          head,
+          read: async (segment) => (++reads > READS_MAX ? null : read(segment)),
+        });
+        await each(groups, async (group) => leave(await outOf(rationed(group), wanted)));
       } catch (error) {
         if (error instanceof TimeoutError) silent.add(name);
         log.warn("sketches were not asked, and their objects are read", { job, error: errorText(error) });
@@ -162,16 +170,17 @@ export function sketchLookUp(
 async function outOf({ head, read }: Group, wanted: Wanted): Promise<string[]> {
   const shape = shapeIn(head);
   const holders = new Map<number, bigint>();
+  let held = ALL;
   for (const segment of segmentsFor(head, hashesIn(wanted)).slice(0, SEGMENTS_MAX)) {
     // One at a time is held: of many words, they are as much as the group.
     const bytes = await read(segment);
     if (bytes === null || sumOf(bytes) !== segment.sum) continue;
     for (const hash of segment.hashes) holders.set(hash, membersIn(bytes, shape, hash));
+    held = heldBy(wanted, (hash) => holders.get(hash) ?? ALL);
+    // No member is left: what the other words say changes nothing.
+    if (held === 0n) break;
   }
-  return membersOut(
-    head.members,
-    heldBy(wanted, (hash) => holders.get(hash) ?? ALL),
-  );
+  return membersOut(head.members, held);
 }
 
 function sha256Of(bytes: Uint8Array): string {

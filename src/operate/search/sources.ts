@@ -48,15 +48,24 @@ export async function listSources(
   const ids = [...jobs.map(({ id }) => id), ...reruns.map(({ id }) => id)];
   const { listedToMs: readToMs, silent, unmade, ...listing } = await listObjects(env, ids, span, limit);
   const archived = archive === null ? null : await listArchived(env, jobs, upTo(span, readToMs), archive, limit);
-  const known = new Set(listing.found.map(placeOf).map(String));
-  const all: Found[] = [
-    ...listing.found,
-    // Those that are in the list as well are searched by it: it knows where they are now.
-    ...(archived?.found ?? []).filter((object) => !known.has(String(placeOf(object)))),
-  ];
+  const known = new Map(listing.found.map((found) => [String(placeOf(found)), found.object.mark]));
+  const all: Found[] = [...listing.found];
+  const displaced: Found[] = [];
+  for (const one of archived?.found ?? []) {
+    const place = String(placeOf(one));
+    const mark = known.get(place);
+    if (mark === undefined) {
+      known.set(place, one.object.mark);
+      all.push(one);
+    }
+    // What is in the list as well is searched by it, which knows where it is now. After a restore,
+    // manifests name an object twice, or two that are one to a search.
+    else if (mark !== one.object.mark) displaced.push(one);
+  }
   const listedToMs = nearer(span.order, readToMs, archived?.listedToMs ?? null);
   // Of what is beyond, the next page lists all.
-  const found = all.filter(({ object }) => !isBeyond(edgeOf(object, span.order), listedToMs, span.order));
+  const isHere = ({ object }: Found): boolean => !isBeyond(edgeOf(object, span.order), listedToMs, span.order);
+  const found = all.filter(isHere);
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const jobOf = new Map(reruns.map(({ id, job }) => [id, job]));
   const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
@@ -70,6 +79,8 @@ export async function listSources(
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
   notSearched.push(...(archived?.notSearched ?? []));
+  for (const { job, object } of displaced.filter(isHere))
+    notSearched.push({ job, object: object.number, why: "since its log was restored, another object has its place" });
   for (const { job, node, object, sketches: files } of found) {
     const { batch, number, firstMs, lastMs, state } = object;
     const why = whyNot(object);

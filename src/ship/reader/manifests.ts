@@ -24,7 +24,7 @@ import { waitAfter } from "./disposition.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
 import type { ManifestDays, ManifestStatus } from "./statuses.ts";
-import { storeSketches } from "./stored-sketches.ts";
+import { storeSketches, thereOf } from "./stored-sketches.ts";
 
 /** A node, and what it says. */
 export interface LookedNode extends NodeDeliveries {
@@ -56,7 +56,7 @@ const AT_ONCE = 50;
 /** Without anything to list, it is looked again after this long, in ms. */
 const LOOK_AGAIN_MS = 240_000;
 
-/** After so many failures a manifest is written without sketches: searches read more, then. */
+/** After so many failures a manifest names the sketches that are there, and no more are brought. */
 const SKETCH_TRIES = 20;
 
 /** After a failure of a part of the service, and where every key is taken. */
@@ -279,13 +279,14 @@ export class Manifests {
     { day, job, root, place, chain }: Omit<About, "looked" | "nowMs">,
     to: Destination,
   ): Promise<ListedSketch[] | null> {
-    if (chain.tries >= SKETCH_TRIES) return [];
+    const isLast = chain.tries >= SKETCH_TRIES;
     const store = openDestination(to, platform);
     const options = { doubtful: chain.tries > 0, leaveOut: this.#state.leftOut() };
     const listed: ListedSketch[] = [];
     for (const node of Object.keys(counts).map(Number)) {
       const where = { root, place, job: job.id, node, day };
-      const stored = await storeSketches(this.#host.sketches(job.id, node, day), store, where, options);
+      const sketches = this.#host.sketches(job.id, node, day);
+      const stored = await (isLast ? thereOf(sketches, where) : storeSketches(sketches, store, where, options));
       if (!Array.isArray(stored)) {
         const now = platform.now();
         const { delayMs } = waitAfter(stored, chain.tries + 1, platform.random());

@@ -1,4 +1,4 @@
-import { log } from "../../base/logger.ts";
+import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
 import type { ListedSketch } from "../../formats/manifest/manifest.ts";
 import { sketchKey } from "../../formats/manifest/place.ts";
@@ -51,6 +51,19 @@ export async function storeSketches(
     if (group.key === null || group.place === where.place) listed.push({ key, bytes, sha256, head, objects });
   }
   return listed;
+}
+
+/** Those that are there already. Where that is not to be known, none is: searches read more. */
+export async function thereOf(store: DurableObjectStub<SketchStore>, where: SketchPlace): Promise<ListedSketch[]> {
+  try {
+    const groups = await answered<Sealed[]>("SketchStore", CALL_MS, store.seal());
+    return groups.flatMap(({ key, place, bytes, sha256, head, objects }) =>
+      key !== null && place === where.place ? [{ key, bytes, sha256, head, objects }] : [],
+    );
+  } catch (error) {
+    log.warn("a manifest names no sketches", { job: where.job, error: errorText(error) });
+    return [];
+  }
 }
 
 async function* piecesOf(store: DurableObjectStub<SketchStore>, { id, bytes }: Sealed): AsyncGenerator<Uint8Array> {

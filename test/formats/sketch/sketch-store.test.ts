@@ -130,6 +130,19 @@ describe("a store of sketches", () => {
     }
   });
 
+  it("says of an object what its own words are where another one of more parts had its batch", async () => {
+    setClock(NOON);
+    const store = sketchesOf(env.SKETCHES, 1, 0, 15);
+    const [before, after] = [many(100_000, 1), many(40_000, 900_000)];
+    await store.add(HASHES, at(1, "before".padStart(16, "0")), before);
+    await store.add(HASHES, at(1), after);
+    await store.seal();
+    for (const word of after.filter((_, i) => i % 4_000 === 0)) expect(await out(store, [1], word)).toEqual([]);
+    const { groups } = await store.ask(HASHES, [at(1, "before".padStart(16, "0"))], before[0] as number);
+    expect(groups).toEqual([]);
+    expect((await store.ask(HASHES, [at(1)], 99)).groups).toHaveLength(1);
+  });
+
   it("makes nothing of words that another version has left", async () => {
     setClock(NOON);
     const store = sketchesOf(env.SKETCHES, 1, 0, 14);

@@ -254,6 +254,40 @@ describe("objects that have left the list", () => {
     }
   });
 
+  it("are listed in parts of a day that has more of them than a page", async () => {
+    const { ship, nextDay, cron, clock, job, bucket } = await archive();
+    for (let i = 0; i < 5; i++) {
+      await ship("alpha");
+      clock.advance(60_000);
+    }
+    for (const days of [0, 60, 1]) {
+      clock.advance(days * DAY_MS);
+      if (days === 0) await nextDay();
+      else await cron();
+    }
+    const config = readConfig(env);
+    if (!config.ok) throw new Error(config.faults.join("; "));
+    const to = parseDestination(destinationConf(bucket), config.config.destinations);
+    if (!to.ok) throw new Error(to.why);
+    const searched = { id: job, store: openDestination(to.value, platform), root: "logs", createdMs: NOON };
+    const { publicKey } = await signerWith(1);
+    const by = { keys: new Map([[publicKey.id, publicKey]]), listedFromMs: clock.nowMs() - 30 * DAY_MS };
+    for (const order of ["newest", "oldest"] as const) {
+      const seen = new Set<string>();
+      let span = { sinceMs: NOON - DAY_MS, untilMs: NOON + 9 * DAY_MS };
+      for (let listed: number | null = 0, page = 0; listed !== null && page < 9; page++) {
+        const without = [...seen].map((batch) => [job, 0, Number(batch)] as const);
+        const list = await listArchived(env, [searched], { ...span, order, without }, by, 2);
+        expect(list.found.length).toBeLessThanOrEqual(2);
+        for (const { object } of list.found) seen.add(String(object.batch));
+        listed = list.listedToMs;
+        if (listed !== null)
+          span = order === "newest" ? { ...span, untilMs: listed + 1 } : { ...span, sinceMs: listed };
+      }
+      expect(seen.size).toBe(5);
+    }
+  });
+
   it("are named where a manifest is gone, edited, or of another key", async () => {
     const { ship, nextDay, cron, clock, question, control, job } = await archive();
     await ship("alpha");
