@@ -171,7 +171,6 @@ export const RATIOS = {
     unsketched: "… without sketches, everything",
     alike: `… with ${ALIKE} jobs of equal rules, everything`,
     hashes: "word hashes",
-    scan: "search of an object",
   },
   filtered: {
     post: "POST → message",
