@@ -94,9 +94,9 @@ describe("a store that", () => {
       9,
       /^HTTP 403 AccessDenied; nothing is lost, and logship retries every few minutes$/,
     ],
-    ["cannot write now", { do: "answer", status: 503, code: "SlowDown" }, PUTS, 9, /^HTTP 503 SlowDown; it is being/],
-    ["cannot read now", { do: "answer", status: 503 }, GETS, 9, /^the source cannot be read: HTTP 503; it is being/],
-    ["hangs up after it has it", { do: "reset", when: "after" }, PUTS, 9, /^connection failed; it is being tried/],
+    ["cannot write now", { do: "answer", status: 503, code: "SlowDown" }, PUTS, 9, /^HTTP 503 SlowDown; logship is retrying/],
+    ["cannot read now", { do: "answer", status: 503 }, GETS, 9, /^the source cannot be read: HTTP 503; logship is retrying/],
+    ["hangs up after it has it", { do: "reset", when: "after" }, PUTS, 9, /^connection failed; logship is retrying/],
     ["hangs up before", { do: "reset", when: "before" }, PUTS, 9, /^connection failed; logship is retrying/],
     [
       "does not let us read any more",
