@@ -173,7 +173,8 @@ export class JsonScanner {
 
   /**
    * Passes over one value, and white space before it. @returns whether there is one.
-   * @param keys looks at the keys of objects; absent: not.
+   * @param keys absent: any. Else no key of an object may be repeated, and there may be
+   *   {@link EVENT_MAX_DEPTH} levels at most: of others it says that there is no value.
    */
   value(keys: Keys | null = null): boolean {
     this.isDeep = false;
@@ -194,10 +195,8 @@ export class JsonScanner {
         isObject = char === OPEN_OBJECT;
         this.#setObject(depth++, isObject);
         if (this.#isBounded && depth > this.#bounded.levels) this.isDeep = true;
-        if (keys !== null) {
-          if (isObject) keys.open();
-          if (depth > EVENT_MAX_DEPTH) this.isKept = false;
-        }
+        if (keys !== null && depth > EVENT_MAX_DEPTH) return false;
+        if (isObject) keys?.open();
         at = this.#skip(at + 1);
         if (at >= this.#end || bytes[at] !== (isObject ? CLOSE_OBJECT : CLOSE_LIST)) {
           if (isObject) at = this.#keyEnd(at, depth, keys);
@@ -240,8 +239,7 @@ export class JsonScanner {
     const bytes = this.#bytes;
     // An integer moves to the front; V8 may take one key with an escape for another.
     if (this.#hasEscape || isDigit(bytes[from + 1] as number)) this.isKept = false;
-    // Not once it is known: of an object with many keys, each would be compared with all others.
-    if (keys !== null && this.isKept) this.isKept = keys.isNew(from, to);
+    if (keys !== null && !keys.isNew(from, to)) return NONE;
     const { key } = this.#bounded;
     if (depth === 1) this.#isBounded = to - from === key.bytes.length && this.#isAt(from, key);
     const at = this.#skip(to);

@@ -32,7 +32,7 @@ function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): ReadMessage {
 
 const FLAG = 4;
 
-/** With the flag turned, and the head's checksum made right, as any writer can do it. */
+/** With the flag turned, and the head's checksum made right: another producer can do that. */
 function turned(whole: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const other = whole.slice();
   const view = new DataView(other.buffer);

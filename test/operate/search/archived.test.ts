@@ -87,6 +87,15 @@ async function archive() {
   };
 }
 
+/** A job of this bucket, as searches list it. */
+function searchedJob(id: number, bucket: Parameters<typeof destinationConf>[0]) {
+  const config = readConfig(env);
+  if (!config.ok) throw new Error(config.faults.join("; "));
+  const to = parseDestination(destinationConf(bucket), config.config.destinations);
+  if (!to.ok) throw new Error(to.why);
+  return { id, store: openDestination(to.value, platform), root: "logs", createdMs: NOON };
+}
+
 const groupsOf = (store: DurableObjectStub<SketchStore>) =>
   runInDurableObject(store, (_store, { storage }) =>
     storage.sql
@@ -230,11 +239,7 @@ describe("objects that have left the list", () => {
       clock.advance(days * DAY_MS);
       await cron();
     }
-    const config = readConfig(env);
-    if (!config.ok) throw new Error(config.faults.join("; "));
-    const to = parseDestination(destinationConf(bucket), config.config.destinations);
-    if (!to.ok) throw new Error(to.why);
-    const searched = { id: job, store: openDestination(to.value, platform), root: "logs", createdMs: NOON };
+    const searched = searchedJob(job, bucket);
     const { publicKey } = await signerWith(1);
     const keys = new Map([[publicKey.id, publicKey]]);
     for (const order of ["newest", "oldest"] as const) {
@@ -265,11 +270,7 @@ describe("objects that have left the list", () => {
       if (days === 0) await nextDay();
       else await cron();
     }
-    const config = readConfig(env);
-    if (!config.ok) throw new Error(config.faults.join("; "));
-    const to = parseDestination(destinationConf(bucket), config.config.destinations);
-    if (!to.ok) throw new Error(to.why);
-    const searched = { id: job, store: openDestination(to.value, platform), root: "logs", createdMs: NOON };
+    const searched = searchedJob(job, bucket);
     const { publicKey } = await signerWith(1);
     const by = { keys: new Map([[publicKey.id, publicKey]]), listedFromMs: clock.nowMs() - 30 * DAY_MS };
     for (const order of ["newest", "oldest"] as const) {

@@ -144,7 +144,7 @@ describe("what an isolate knows of its jobs", () => {
     expect(await wantedBy()).toBe(false);
   });
 
-  it("is asked for once a minute at most, whoever packs", async () => {
+  it("is asked for once a minute at most, by all ways of intake together", async () => {
     answer = async () => snapshot("e.1.m", [job(1)]);
     const takeovers = new Takeovers();
     for (let i = 0; i < 5; i++) takeovers.by(way)();
