@@ -30,12 +30,11 @@ export async function* piecesOf(
   wait: Wait = (read) => read(),
   leaves = false,
 ): Pieces {
-  const reader = stream.getReader();
+  const { reader, next } = readerOf(stream);
   let isBetween = false;
   try {
     for (;;) {
       isBetween = false;
-      const next = () => reader.read();
       const read = await wait<Awaited<ReturnType<typeof next>>, typeof LATE>(next, LATE).catch(() => null);
       if (read === LATE) throw new StreamFault("late");
       if (read === null) throw new StreamFault("broken");
@@ -46,6 +45,29 @@ export async function* piecesOf(
   } finally {
     if (leaves && isBetween) reader.releaseLock();
     else reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * The largest piece of a stream of bytes. Left to itself, the runtime cuts it into 4,096 bytes, and a
+ * read costs as much as the scan of a record.
+ */
+const PIECE_BYTES = 65_536;
+
+interface Reader {
+  reader: { cancel(): Promise<void>; releaseLock(): void };
+  next: () => Promise<ReadableStreamReadResult<Uint8Array>>;
+}
+
+/** A stream that is made of pieces, and not of bytes, is read as it comes. */
+function readerOf(stream: ReadableStream<Uint8Array>): Reader {
+  try {
+    const reader = stream.getReader({ mode: "byob" });
+    return { reader, next: () => reader.read(new Uint8Array(PIECE_BYTES)) };
+  } catch (error) {
+    if (stream.locked) throw error;
+    const reader = stream.getReader();
+    return { reader, next: () => reader.read() };
   }
 }
 
