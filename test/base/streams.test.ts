@@ -1,10 +1,14 @@
 import { expect, it } from "vitest";
-import { piecesOf } from "../../src/base/streams.ts";
+import { type Pieces, piecesOf, streamOf } from "../../src/base/streams.ts";
 
 async function sizesOf(stream: ReadableStream<Uint8Array>): Promise<number[]> {
   const sizes: number[] = [];
   for await (const { length } of piecesOf(stream)) sizes.push(length);
   return sizes;
+}
+
+async function* made(pieces: Uint8Array[]): Pieces {
+  yield* pieces;
 }
 
 it("reads what the runtime streams in pieces of 64 KiB, though it offers 4 KiB", async () => {
@@ -16,12 +20,12 @@ it("reads what the runtime streams in pieces of 64 KiB, though it offers 4 KiB",
 });
 
 it("reads a stream that is made of pieces as it comes", async () => {
-  const pieces = ReadableStream.from([new Uint8Array(3), new Uint8Array(100_000), new Uint8Array(1)]);
+  const pieces = streamOf(made([new Uint8Array(3), new Uint8Array(100_000), new Uint8Array(1)]));
   expect(await sizesOf(pieces)).toEqual([3, 100_000, 1]);
 });
 
 it("refuses a stream that somebody else reads, in words of the runtime", async () => {
-  const stream = ReadableStream.from([new Uint8Array(3)]);
+  const stream = streamOf(made([new Uint8Array(3)]));
   stream.getReader();
   await expect(sizesOf(stream)).rejects.toThrow(TypeError);
 });
