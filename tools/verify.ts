@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { plural } from "../src/base/words.ts";
 import { type PublicKey, readPublicKey } from "../src/formats/manifest/archive-format.ts";
 import { printable } from "./client/show.ts";
 import { command, UsageFault } from "./command.ts";
@@ -66,22 +67,20 @@ function archiveOf(from: string, style: string | undefined): Archive {
 }
 
 function summary(sum: Verified): string[] {
-  const count = (n: number, one: string, many = `${one}s`): string =>
-    `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   return [
-    `${count(sum.objects, "object")} as delivered, ${count(sum.records, "record")}, ${count(sum.bytes, "byte")}, in ${count(sum.manifests, "manifest")}`,
-    ...(sum.expired > 0 ? [`${count(sum.expired, "object")} gone, of days that have expired`] : []),
-    ...(sum.sketches > 0 ? [`${count(sum.sketches, "sketch", "sketches")} as written`] : []),
+    `${plural(sum.objects, "object")} as delivered, ${plural(sum.records, "record")}, ${plural(sum.bytes, "byte")}, in ${plural(sum.manifests, "manifest")}`,
+    ...(sum.expired > 0 ? [`${plural(sum.expired, "object")} gone, of days that have expired`] : []),
+    ...(sum.sketches > 0 ? [`${plural(sum.sketches, "sketch", "sketches")} as written`] : []),
     ...(sum.lostSketches > 0
-      ? [`${count(sum.lostSketches, "sketch", "sketches")} missing or altered: searches read more, no record is lost`]
+      ? [`${plural(sum.lostSketches, "sketch", "sketches")} missing or altered: searches read more, no record is lost`]
       : []),
-    ...(sum.open > 0 ? [`${count(sum.open, "file")} of days that no manifest covers yet`] : []),
-    ...(sum.before > 0 ? [`${count(sum.before, "file")} of days before the first manifest: not checked`] : []),
+    ...(sum.open > 0 ? [`${plural(sum.open, "file")} of days that no manifest covers yet`] : []),
+    ...(sum.before > 0 ? [`${plural(sum.before, "file")} of days before the first manifest: not checked`] : []),
     ...sum.heads.map(
       ({ job, file, sha256, written, openFrom }) =>
         `job ${job} is covered up to ${openFrom} (exclusive) by ${printable(file)}, written ${printable(written)}, SHA-256 ${sha256}`,
     ),
-    sum.findings === 0 ? "nothing is wrong" : count(sum.findings, "finding"),
+    sum.findings === 0 ? "nothing is wrong" : plural(sum.findings, "finding"),
   ];
 }
 

@@ -1,6 +1,7 @@
 /** Objects and records as text for a terminal. Pure; nothing in the text steers the terminal. */
 import { gunzipSync } from "node:zlib";
 import * as z from "zod";
+import { plural } from "../../src/base/words.ts";
 import { summaryOf, visible } from "../../src/web/dashboard/parts/record-summary.ts";
 import type { StoredObject } from "./bucket.ts";
 
@@ -29,8 +30,7 @@ export function recordText(record: unknown, place = ""): string {
 
 /** An object and its records, in lines. */
 export function objectLines({ key, bytes }: StoredObject, records: readonly TraceRecord[]): string[] {
-  const count = `${records.length} ${records.length === 1 ? "record" : "records"}`;
-  const size = `  ${count}, ${bytes.length.toLocaleString("en")} bytes of gzip`;
+  const size = `  ${plural(records.length, "record")}, ${plural(bytes.length, "byte")} of gzip`;
   return [
     printable(key),
     size,

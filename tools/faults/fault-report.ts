@@ -4,6 +4,7 @@
  */
 import { writeSync } from "node:fs";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
+import { count } from "../../src/base/words.ts";
 import type { FaultMeta } from "../../test/support/fault-meta.ts";
 
 /**
@@ -60,7 +61,7 @@ export function faultTable(rows: readonly FaultMeta[]): string {
   const sum = { ...sumOf(rows), row: `${rows.length} rows` };
   return aligned([
     ["events", "faults", "objects", "fault"],
-    ...[...rows, sum].map(({ row, events, faults, objects }) => [...[events, faults, objects].map(inWords), row]),
+    ...[...rows, sum].map(({ row, events, faults, objects }) => [...[events, faults, objects].map(count), row]),
   ]);
 }
 
@@ -72,7 +73,7 @@ export function kindTable(rows: readonly FaultMeta[]): string {
   const kinds = Map.groupBy(rows, ({ kind }) => kind ?? "several");
   const lines = [...kinds].map(([kind, all]) => {
     const { events, faults, doubled } = sumOf(all);
-    return [...[all.length, events, faults, 0, doubled].map(inWords), kind];
+    return [...[all.length, events, faults, 0, doubled].map(count), kind];
   });
   return aligned([
     ["rows", "events", "faults", "lost", "doubled", "kind"],
@@ -90,8 +91,6 @@ function sumOf(rows: readonly FaultMeta[]): Required<Omit<FaultMeta, "row" | "ki
   }
   return sum;
 }
-
-const inWords = (count: number): string => count.toLocaleString("en");
 
 /** Columns of numbers, and one of text. */
 function aligned(lines: readonly (readonly string[])[]): string {

@@ -1,4 +1,5 @@
 import type { FailingRules } from "../../base/failing-setting.ts";
+import { count } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
@@ -70,7 +71,7 @@ export function failingFindings(failing: readonly FailingFunction[]): Found[] {
 
 /** `129 of 2,035 requests (6 %)`. */
 function shareOf({ events, failed }: Pick<FailingFunction, "events" | "failed">, what?: string): string {
-  const [some, all] = [failed, events].map((n) => n.toLocaleString("en"));
+  const [some, all] = [failed, events].map(count);
   const of = what === undefined ? all : `${all} ${events === 1 ? what.replace(/s$/, "") : what}`;
   return events === 0 ? "none" : `${some} of ${of} (${percent(failed / events)})`;
 }

@@ -4,6 +4,7 @@ import { FORM_MAX_BYTES, FORM_MAX_FIELDS, FORM_PACE, SIGN_IN_MAX_BYTES, SIGN_IN_
 import { errorText, log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Pace } from "../../base/streams.ts";
+import { count } from "../../base/words.ts";
 import { type Config, readAccess, readAdminToken, readConfig } from "../../config.ts";
 import { decodeUtf8, readBody } from "../../ship/intake/body.ts";
 import { requirePermission } from "../../state/access/roles.ts";
@@ -175,7 +176,7 @@ async function formOf(c: AppContext, { maxBytes, pace } = FORM): Promise<URLSear
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);
   const form = new URLSearchParams(text.value);
   if (form.size > FORM_MAX_FIELDS)
-    throw oneError(413, CODE.tooLarge, `a form has at most ${FORM_MAX_FIELDS.toLocaleString("en")} fields`);
+    throw oneError(413, CODE.tooLarge, `a form has at most ${count(FORM_MAX_FIELDS)} fields`);
   return form;
 }
 

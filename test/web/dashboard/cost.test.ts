@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
+import { dollars, monthInWords } from "../../../src/base/words.ts";
 import { JobReader } from "../../../src/index.ts";
 import { USAGE_PATIENCE } from "../../../src/web/api/usage.ts";
-import { dollars, monthInWords } from "../../../src/web/dashboard/parts/values.tsx";
 import type { UsageView } from "../../../src/web/dashboard/views/account.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";

@@ -1,6 +1,7 @@
 /** Hours as bars, bars as drawings, and a job in words: pure functions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { percent } from "../../../src/base/words.ts";
 import {
   addsUp,
   guaranteeWords,
@@ -13,7 +14,7 @@ import {
   stateOf,
 } from "../../../src/web/dashboard/pages/job/job-text.ts";
 import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../../src/web/dashboard/pages/job/series.ts";
-import { percent, stack } from "../../../src/web/dashboard/parts/chart.tsx";
+import { stack } from "../../../src/web/dashboard/parts/chart.tsx";
 import { timeEntered } from "../../../src/web/dashboard/parts/entered-time.ts";
 import type { HourView, JobView, LedgerView, ObjectView } from "../../../src/web/dashboard/views/job.ts";
 

@@ -1,8 +1,9 @@
 import type { FC } from "hono/jsx";
 import { PRICES, type PriceName, VENDOR } from "../../../base/prices.ts";
+import { bytes, count, dollars, monthInWords, plural } from "../../../base/words.ts";
 import type { PageContext, View } from "../page.ts";
 import { Empty, Facts, figures, Notice, Panel, Table } from "../parts/panel.tsx";
-import { bytes, count, dollars, monthInWords, plural, Time } from "../parts/values.tsx";
+import { Time } from "../parts/values.tsx";
 import type { UsageOperation, UsageView } from "../views/account.ts";
 
 /** Label and price of each operation. */

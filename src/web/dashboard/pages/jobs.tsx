@@ -1,11 +1,12 @@
 import type { FC } from "hono/jsx";
 import { within } from "../../../base/platform.ts";
+import { count, duration, plural } from "../../../base/words.ts";
 import type { InnerApi } from "../inner-api.ts";
 import type { Page, PageContext, View } from "../page.ts";
 import { Foreign, visible } from "../parts/foreign.tsx";
 import { may } from "../parts/form.tsx";
 import { Empty, figures, Notice, Panel, State, Table } from "../parts/panel.tsx";
-import { Ago, count, duration, plural } from "../parts/values.tsx";
+import { Ago } from "../parts/values.tsx";
 import type { Viewer } from "../session.ts";
 import type { AccountLedgerView } from "../views/account.ts";
 import type { JobView, LedgerView } from "../views/job.ts";

@@ -1,9 +1,9 @@
+import { plural } from "../../../base/words.ts";
 import { readIntakeConfig } from "../../../config.ts";
 import type { InnerApi } from "../inner-api.ts";
 import { type Page, type PageContext, type Part, REFRESH_HEADER, type View } from "../page.ts";
 import { may } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
-import { plural } from "../parts/values.tsx";
 import type { AccountLedgerView, FunctionView, UsageView } from "../views/account.ts";
 import { costView } from "./cost.tsx";
 import { Closed, CostPanel, FunctionsPanel, LedgerPanel } from "./overview/account.tsx";

@@ -158,11 +158,3 @@ export const Share: FC<{ share: number; tone?: Series["tone"] }> = ({ share, ton
     </svg>
   );
 };
-
-/** `12.3 %`. Only nothing is 0 %, and only all is 100 %. */
-export function percent(part: number, whole: number): string {
-  if (whole === 0 || part === 0) return "0 %";
-  const share = (part / whole) * 100;
-  if (part < whole && share >= 99.95) return "> 99.9 %";
-  return share < 0.1 ? "< 0.1 %" : `${share.toFixed(share >= 99.95 ? 0 : 1)} %`;
-}

@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import { count } from "../../../base/words.ts";
 import { escaped, STEERING, unicodeEscapes, visible } from "./record-summary.ts";
 
 export { escaped, STEERING, unicodeEscapes, visible };
@@ -11,9 +12,7 @@ export const Foreign: FC<{ text: string; max?: number }> = ({ text, max = 2_000 
   return (
     <bdi class="foreign">
       {visible(shown)}
-      {text.length > max && (
-        <span class="quiet"> … and {(text.length - max).toLocaleString("en")} more characters</span>
-      )}
+      {text.length > max && <span class="quiet"> … and {count(text.length - max)} more characters</span>}
     </bdi>
   );
 };

@@ -1,7 +1,7 @@
 import type { Child, FC } from "hono/jsx";
+import { count } from "../../../base/words.ts";
 import type { ListInfo } from "../inner-api.ts";
 import type { PageContext } from "../page.ts";
-import { count } from "./values.tsx";
 
 /** The page that a query asks for; 1 if invalid. */
 export function pageOf(query: URLSearchParams, name = "page"): number {

@@ -1,10 +1,11 @@
 import { answered } from "../../../../base/platform.ts";
+import { plural } from "../../../../base/words.ts";
 import { accessRegister } from "../../../../state/access/register.ts";
 import { type Page, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Facts, Notice, Panel } from "../../parts/panel.tsx";
-import { plural, Time } from "../../parts/values.tsx";
+import { Time } from "../../parts/values.tsx";
 import { REGISTER_MS } from "../../session.ts";
 import { Permissions } from "./words.tsx";
 

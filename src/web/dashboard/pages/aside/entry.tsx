@@ -1,7 +1,7 @@
 import type { FC } from "hono/jsx";
 import type * as z from "zod";
+import { plural } from "../../../../base/words.ts";
 import type { Entry } from "../../../api/docs/set-aside.ts";
-import { plural } from "../../parts/values.tsx";
 
 /** One entry, as listed. */
 export type AsideView = z.infer<typeof Entry>;

@@ -1,9 +1,10 @@
+import { bytes, count, plural } from "../../../../base/words.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form, may } from "../../parts/form.tsx";
 import { paged } from "../../parts/pager.tsx";
 import { figures, Notice, Panel, Table } from "../../parts/panel.tsx";
-import { Ago, bytes, count, plural } from "../../parts/values.tsx";
+import { Ago } from "../../parts/values.tsx";
 import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
 
 export const asideListPages: readonly Page[] = [{ path: AT, get: { permission: "logs:edit", show: listView } }];

@@ -1,5 +1,6 @@
 import type { Child } from "hono/jsx";
 import type * as z from "zod";
+import { bytes, count } from "../../../../base/words.ts";
 import type { Shown } from "../../../api/docs/set-aside.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -8,7 +9,7 @@ import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { deletePage, type Question } from "../../parts/question.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
-import { bytes, count, Time } from "../../parts/values.tsx";
+import { Time } from "../../parts/values.tsx";
 import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.tsx";
 
 export const asideOnePages: readonly Page[] = [

@@ -1,12 +1,12 @@
 import type { Child } from "hono/jsx";
 import type * as z from "zod";
+import { count, plural } from "../../../../base/words.ts";
 import type { Resent, ResentAll } from "../../../api/docs/set-aside.ts";
 import { type InnerAnswer, unwrap } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
-import { count, plural } from "../../parts/values.tsx";
 import { AT, placeOf, TRAIL } from "./entry.tsx";
 
 export const resendPages: readonly Page[] = [

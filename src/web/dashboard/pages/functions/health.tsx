@@ -1,9 +1,10 @@
 import type { FC } from "hono/jsx";
+import { count, duration, plural } from "../../../../base/words.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, figures, Panel, Table } from "../../parts/panel.tsx";
-import { Ago, count, duration, plural } from "../../parts/values.tsx";
+import { Ago } from "../../parts/values.tsx";
 import type { FunctionHealthView } from "../../views/account.ts";
 import { Ranges } from "../job/health.tsx";
 import { bucketOf, RANGES, type Range, timesOf } from "../job/series.ts";

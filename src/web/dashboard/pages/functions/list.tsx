@@ -1,11 +1,12 @@
 import type { Child, FC } from "hono/jsx";
+import { count, plural } from "../../../../base/words.ts";
 import type { ListInfo } from "../../inner-api.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field, Form, may, Select } from "../../parts/form.tsx";
 import { paged } from "../../parts/pager.tsx";
 import { Empty, figures, Panel, State, Table } from "../../parts/panel.tsx";
-import { Ago, count, plural } from "../../parts/values.tsx";
+import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FunctionView } from "../../views/account.ts";
 import { functionPath, hasPath, LoggingSwitch } from "./logging.tsx";

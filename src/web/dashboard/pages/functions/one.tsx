@@ -1,11 +1,12 @@
 import type { Child, FC } from "hono/jsx";
+import { count } from "../../../../base/words.ts";
 import { controlPlane } from "../../../../state/control/plane.ts";
 import { localUrl } from "../../../../state/local/runnable.ts";
 import type { PageContext, Part, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, count, Since, Time } from "../../parts/values.tsx";
+import { Ago, Since, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
 import { rangeOf } from "../job/series.ts";

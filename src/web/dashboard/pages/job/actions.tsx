@@ -1,8 +1,8 @@
+import { plural } from "../../../../base/words.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Action } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { asking, type Question } from "../../parts/question.tsx";
-import { plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
 import { jobPath, jobTrail, nameOf } from "./job-text.ts";
 

@@ -1,11 +1,12 @@
 import type { Child, FC } from "hono/jsx";
 import { UPLOAD_INTERVAL_S } from "../../../../base/limits.ts";
+import { bytes, count, plural } from "../../../../base/words.ts";
 import { readIntakeConfig } from "../../../../config.ts";
 import type { PageContext } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { type Kind, Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
-import { bytes, count, plural, Time } from "../../parts/values.tsx";
+import { Time } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 import { attachJsonc, eventsCurl, LOCAL_TOKEN } from "../functions/snippets.ts";
 import { STARTS_WITHIN_S } from "./job-text.ts";

@@ -1,10 +1,10 @@
 import type { FC } from "hono/jsx";
 import { UPLOAD_INTERVAL_S } from "../../../../base/limits.ts";
+import { bytes, count, duration, plural } from "../../../../base/words.ts";
 import { intervalAdvice } from "../../../../ship/job/interval.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket, type Series } from "../../parts/chart.tsx";
 import { Empty, figures, Notice, Panel, Table } from "../../parts/panel.tsx";
-import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { HourView, JobView } from "../../views/job.ts";
 import { bucketed, bucketOf, RANGES, type Range, type Sum, startOf, timesOf, whole } from "./series.ts";
 

@@ -1,12 +1,11 @@
 /** A job in words: pure functions of what the API says. */
-
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../../base/limits.ts";
+import { bytes, count, duration, plural } from "../../../../base/words.ts";
 import { ALL_FIELDS, isExtraField } from "../../../../formats/record/fields.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
 import { isOn, SWITCH_NAMES, SWITCHES, TEXT_NAMES } from "../../../../ship/job/fields.ts";
 import type { PageContext } from "../../page.ts";
 import type { Kind } from "../../parts/panel.tsx";
-import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 import { type Options, optionsOf, type ShippingBody } from "../shipping/body.ts";
 

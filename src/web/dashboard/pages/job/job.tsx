@@ -1,4 +1,5 @@
 import type { Child, FC } from "hono/jsx";
+import { plural } from "../../../../base/words.ts";
 import { encoderKindOf } from "../../../../formats/object/encoders.ts";
 import { termsOf } from "../../../../ship/destinations/kinds.ts";
 import { parsePlace } from "../../../../ship/destinations/parse.ts";
@@ -8,7 +9,7 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { KeyExample } from "../../parts/key-path.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, plural, Time } from "../../parts/values.tsx";
+import { Ago, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/job.ts";
 import { actionPages } from "./actions.tsx";

@@ -1,7 +1,7 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
-import { percent, type Series, Share } from "../../parts/chart.tsx";
+import { bytes, count, percent, plural } from "../../../../base/words.ts";
+import { type Series, Share } from "../../parts/chart.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { bytes, count, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
 import { addsUp, guaranteeWords, pendingWords } from "./job-text.ts";
 

@@ -1,11 +1,12 @@
 import type { Child, FC } from "hono/jsx";
+import { bytes, count, duration, plural } from "../../../../base/words.ts";
 import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Empty, Facts, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
-import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
+import { Ago, Time } from "../../parts/values.tsx";
 import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
 import { jobPath, jobTrail, objectState, reasonWords } from "./job-text.ts";
 

@@ -1,5 +1,6 @@
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { bytes, count, dollars, plural } from "../../../../base/words.ts";
 import { buildDestination } from "../../../../ship/destinations/entry.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -10,7 +11,6 @@ import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Check, Field, Form, may, Radio, Select, Submit } from "../../parts/form.tsx";
 import { Facts, Panel } from "../../parts/panel.tsx";
-import { bytes, count, dollars, plural } from "../../parts/values.tsx";
 import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
 import { jobPath } from "./job-text.ts";
 

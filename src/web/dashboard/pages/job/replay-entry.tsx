@@ -1,8 +1,9 @@
 import type { FC } from "hono/jsx";
+import { bytes, count, plural } from "../../../../base/words.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { type Kind, State } from "../../parts/panel.tsx";
-import { Ago, bytes, count, plural, Time } from "../../parts/values.tsx";
+import { Ago, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { ReplayView } from "../../views/job.ts";
 

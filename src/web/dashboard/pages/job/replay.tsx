@@ -1,10 +1,10 @@
 import type { FC } from "hono/jsx";
+import { count } from "../../../../base/words.ts";
 import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { paged } from "../../parts/pager.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
-import { count } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView, ReplayDetailView, ReplayView } from "../../views/job.ts";
 import { jobPath, jobTrail } from "./job-text.ts";

@@ -1,8 +1,9 @@
 import type { Child, FC } from "hono/jsx";
+import { count, dollars, monthInWords, plural } from "../../../../base/words.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, count, dollars, monthInWords, plural, Since } from "../../parts/values.tsx";
+import { Ago, Since } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { AccountLedgerView, FindingView, StatusView, UsageView } from "../../views/account.ts";
 import { functionPath } from "../functions/logging.tsx";

@@ -1,9 +1,10 @@
 import type { Child, FC } from "hono/jsx";
+import { count, duration, plural } from "../../../../base/words.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { figures, Panel, State, Table } from "../../parts/panel.tsx";
 import { Sparkline } from "../../parts/sparkline.tsx";
-import { Ago, count, duration, plural } from "../../parts/values.tsx";
+import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { HourView, JobView } from "../../views/job.ts";
 import type { JobRow, Jobs } from "./asks.ts";

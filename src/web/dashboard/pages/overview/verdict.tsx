@@ -1,8 +1,8 @@
 import type { Child, FC } from "hono/jsx";
+import { duration, plural } from "../../../../base/words.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import { duration, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, StatusView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";

@@ -1,6 +1,7 @@
 import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { bytes, count, duration, plural } from "../../../../base/words.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
@@ -9,7 +10,6 @@ import { once } from "../../parts/once.ts";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
 import { summaryOf } from "../../parts/record-summary.ts";
-import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import { type Asked, exactly, LAST, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
 

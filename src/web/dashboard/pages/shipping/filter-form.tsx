@@ -1,13 +1,13 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry, Fault } from "../../../../base/errors.ts";
 import { FILTER_MAX_BYTES } from "../../../../base/limits.ts";
+import { plural } from "../../../../base/words.ts";
 import { keysBelow, resolveKey } from "../../../../formats/filter/fields.ts";
 import { OPERATORS, operatorsOn } from "../../../../formats/filter/operators.ts";
 import { EXTRA_FIELDS, isExtraField } from "../../../../formats/record/fields.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { DO_FIELD, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import { plural } from "../../parts/values.tsx";
 import {
   FILTER_JSON,
   FILTER_WAS,

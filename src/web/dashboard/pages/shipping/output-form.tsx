@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import { TEXT_MAX_CHARACTERS } from "../../../../base/limits.ts";
+import { count } from "../../../../base/words.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
 import {
   NUMBER_NAMES,
@@ -14,7 +15,6 @@ import { withDefaults } from "../../../../ship/job/output-rules.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import { count } from "../../parts/values.tsx";
 import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
 import { escaped, lines, mayBe, unescaped } from "./text.ts";
 

@@ -1,9 +1,9 @@
 import type { FC } from "hono/jsx";
+import { bytes, count, plural } from "../../../../base/words.ts";
 import type { Message } from "../../../api/envelope.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, figures, Notice, Panel, Table } from "../../parts/panel.tsx";
-import { bytes, count, plural } from "../../parts/values.tsx";
 import { optionsOf, type ShippingBody } from "./body.ts";
 
 export type PreviewView = PreviewResult;

@@ -1,12 +1,13 @@
 /** A receiver of alerts, and its state. */
 import type { Child, FC } from "hono/jsx";
+import { count, duration, plural } from "../../../../base/words.ts";
 import { FORMAT, type ReceiverFormat } from "../../../../operate/alerts/alert-formats.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Webhook } from "../../../api/docs/webhook.ts";
 import type { PageContext } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Facts, Notice, State } from "../../parts/panel.tsx";
-import { Ago, count, duration, plural, Time } from "../../parts/values.tsx";
+import { Ago, Time } from "../../parts/values.tsx";
 
 export const WEBHOOK_AT = "/status/webhook";
 export const ALERTS_AT = "/status/alerts";

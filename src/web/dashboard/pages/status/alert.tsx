@@ -1,6 +1,7 @@
 /** The page of one receiver of alerts, and what its buttons do. */
 import type { Child } from "hono/jsx";
 import { CODE } from "../../../../base/errors.ts";
+import { plural } from "../../../../base/words.ts";
 import { isTakenIn, remedyFor } from "../../../../operate/alerts/alert-answers.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Tested, Webhook } from "../../../api/docs/webhook.ts";
@@ -12,7 +13,6 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form, Submit } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { deletePage, type Question } from "../../parts/question.tsx";
-import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
 import {
   ALERTS_AT,

@@ -1,4 +1,5 @@
 import type { Child } from "hono/jsx";
+import { duration, plural } from "../../../../base/words.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { type Page, type PageContext, REFRESH_HEADER, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
@@ -6,7 +7,7 @@ import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
-import { duration, plural, Time } from "../../parts/values.tsx";
+import { Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
 import { isMuted, MutedFor, readReceivers } from "./alert-view.tsx";
 import { AlertsPanel } from "./alerts-panel.tsx";

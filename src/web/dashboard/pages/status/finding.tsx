@@ -1,9 +1,10 @@
 import type { FC } from "hono/jsx";
+import { plural } from "../../../../base/words.ts";
 import type { InnerApi } from "../../inner-api.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { State } from "../../parts/panel.tsx";
-import { Ago, plural } from "../../parts/values.tsx";
+import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, IncidentView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
