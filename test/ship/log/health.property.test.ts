@@ -45,6 +45,7 @@ describe("quantiles", () => {
       fc.property(fc.array(fc.array(time, { maxLength: 40 }), { minLength: 1, maxLength: 6 }), (parts) => {
         const times = parts.flat();
         const sum = parts.map((part) => ({ ...NO_HEALTH, wall: sketched(part) })).reduce(addedHealth);
+        expect(sum.wall).toEqual(sketched(times));
         for (const share of shares) {
           const found = quantile(sum.wall, share);
           if (times.length === 0) expect(found).toBeNull();
