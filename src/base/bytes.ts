@@ -60,13 +60,10 @@ export function newlineIn(bytes: Uint8Array, words: DataView, from: number): num
 /** Where each newline is; null: they are not so many. */
 export function newlinesIn(bytes: Uint8Array, count: number): Int32Array | null {
   const words = wordsOf(bytes);
-  // It may be said that there are more than fit.
+  // It may be said that there are more than fit. What is beyond them is not kept.
   const ends = new Int32Array(Math.min(count, bytes.length));
   let found = 0;
-  for (let at = newlineIn(bytes, words, 0); at < bytes.length; at = newlineIn(bytes, words, at + 1)) {
-    if (found === count) return null;
-    ends[found++] = at;
-  }
+  for (let at = newlineIn(bytes, words, 0); at < bytes.length; at = newlineIn(bytes, words, at + 1)) ends[found++] = at;
   return found === count ? ends : null;
 }
 

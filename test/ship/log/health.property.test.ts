@@ -84,6 +84,11 @@ describe("errors", () => {
     expect(sum).toEqual([{ name: "Error", message: "m", count: 3, firstMs: 1, lastMs: 9, rayId: "r9" }]);
   });
 
+  it("are two where name and message together are the same text", () => {
+    const twins = [error(1, { name: "1 a", message: "bc" }), error(2, { name: "1 ab", message: "c" })];
+    expect(addedErrors(twins)).toHaveLength(2);
+  });
+
   it("are bounded: the most frequent stay, and so does one that has begun late and comes again", () => {
     const frequent = Array.from({ length: 50 }, (_, n) => error(n, { count: 100 }));
     let sum = addedHealth(NO_HEALTH, withErrors(...frequent));
