@@ -36,6 +36,37 @@ export function copyBytes(bytes: Uint8Array, from: number, to: number, into: Uin
 
 const NEWLINE = 0x0a;
 
+/** Bytes as words, for {@link newlineIn}. */
+export function wordsOf({ buffer, byteOffset, length }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, length);
+}
+
+/**
+ * Where the next newline is, or the end. Eight bytes at a time: a byte of `x ^ newlines` is 0 where
+ * that of `x` is one, and a byte minus 1 borrows from its highest bit where it is 0. `indexOf` of
+ * bytes looks at one at a time.
+ */
+export function newlineIn(bytes: Uint8Array, words: DataView, from: number): number {
+  let at = from;
+  for (; at + 8 <= bytes.length; at += 8) {
+    const a = words.getInt32(at) ^ 0x0a0a0a0a;
+    const b = words.getInt32(at + 4) ^ 0x0a0a0a0a;
+    if (((((a - 0x01010101) & ~a) | ((b - 0x01010101) & ~b)) & 0x80808080) !== 0) break;
+  }
+  while (at < bytes.length && bytes[at] !== NEWLINE) at++;
+  return at;
+}
+
+/** Where each newline is; null: they are not so many. */
+export function newlinesIn(bytes: Uint8Array, count: number): Int32Array | null {
+  const words = wordsOf(bytes);
+  // It may be said that there are more than fit. What is beyond them is not kept.
+  const ends = new Int32Array(Math.min(count, bytes.length));
+  let found = 0;
+  for (let at = newlineIn(bytes, words, 0); at < bytes.length; at = newlineIn(bytes, words, at + 1)) ends[found++] = at;
+  return found === count ? ends : null;
+}
+
 /** Bytes that come in pieces, in one buffer that grows: pieces are not held beside the whole. */
 export class GrowingBytes {
   readonly #maxBytes: number;

@@ -7,9 +7,12 @@ import {
   fromHex,
   GrowingBytes,
   includesAligned,
+  newlineIn,
+  newlinesIn,
   toBase64Url,
   toHex,
   utf8Length,
+  wordsOf,
 } from "../../src/base/bytes.ts";
 
 /** Bytes as a view into a larger buffer, like those of a database. */
@@ -87,6 +90,25 @@ describe("bytes that grow", () => {
         expect(bytes.length).toBe(0);
       }),
     );
+  });
+});
+
+describe("newlines", () => {
+  it("are found where they are, whatever stands beside them, and only if they are as many as is said", () => {
+    // Those that differ from one in the lowest or the highest bit, and what a word borrows from.
+    const byte = fc.constantFrom(0x0a, 0x0a, 0x0b, 0x08, 0x8a, 0x00, 0x01, 0x7f, 0x80, 0xff, 0x61);
+    fc.assert(
+      fc.property(fc.array(byte, { maxLength: 60 }), fc.nat({ max: 9 }), fc.nat({ max: 90 }), (all, from, other) => {
+        const bytes = Uint8Array.from([0x0a, ...all, 0x0a]).subarray(1, -1);
+        const places = all.flatMap((each, at) => (each === 0x0a ? [at] : []));
+        expect(newlinesIn(bytes, places.length)).toEqual(Int32Array.from(places));
+        if (other !== places.length) expect(newlinesIn(bytes, other)).toBeNull();
+        const next = places.find((at) => at >= from) ?? Math.max(from, bytes.length);
+        expect(newlineIn(bytes, wordsOf(bytes), from)).toBe(next);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(newlinesIn(encodeUtf8("\n"), Number.MAX_SAFE_INTEGER)).toBeNull();
   });
 });
 

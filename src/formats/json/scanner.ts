@@ -41,12 +41,14 @@ const KEYS_MAX = 64;
 export interface Literal {
   readonly bytes: Uint8Array;
   readonly words: Int32Array;
+  readonly last: number;
 }
 
 export function literal(text: string): Literal {
   const bytes = encodeUtf8(text);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  return { bytes, words: Int32Array.from({ length: bytes.length >> 2 }, (_, i) => view.getInt32(4 * i, true)) };
+  const words = Int32Array.from({ length: bytes.length >> 2 }, (_, i) => view.getInt32(4 * i, true));
+  return { bytes, words, last: bytes.length < 4 ? 0 : view.getInt32(bytes.length - 4, true) };
 }
 
 const LITERALS: ReadonlyMap<number, Literal> = new Map(
@@ -129,11 +131,16 @@ export class JsonScanner {
     return true;
   }
 
-  #isAt(from: number, { bytes, words }: Literal): boolean {
-    if (from + bytes.length > this.#end) return false;
-    for (let i = 0; i < words.length; i++) if (this.#words.getInt32(from + 4 * i, true) !== words[i]) return false;
-    for (let i = 4 * words.length; i < bytes.length; i++) if (this.#bytes[from + i] !== bytes[i]) return false;
-    return true;
+  #isAt(from: number, { bytes, words, last }: Literal): boolean {
+    const { length } = bytes;
+    if (from + length > this.#end) return false;
+    if (length < 4) {
+      for (let i = 0; i < length; i++) if (this.#bytes[from + i] !== bytes[i]) return false;
+      return true;
+    }
+    const own = this.#words;
+    for (let i = 0; i < words.length; i++) if (own.getInt32(from + 4 * i, true) !== words[i]) return false;
+    return own.getInt32(from + length - 4, true) === last;
   }
 
   /** Passes over a string that is written as `JSON.stringify` writes it. */

@@ -129,8 +129,11 @@ export class FragmentBuilder {
     const deflated = rawBytes >= finishBytes || held.records >= finishRecords;
     const isFull = rawBytes === bytes.length;
     const body = deflated ? this.#making.finish(raw) : isFull ? bytes : raw.slice();
-    if (body !== bytes && bytes.length > this.#spare.length) this.#spare = bytes;
     this.#done.push(fragmentOf(held, { deflated, ...contentOf(raw), body }, this.#isSketched ? raw : null));
+    if (body === bytes) return;
+    const [larger, smaller] = bytes.length > this.#spare.length ? [bytes, this.#spare] : [this.#spare, bytes];
+    this.#spare = larger;
+    free(smaller);
   }
 }
 
@@ -157,11 +160,9 @@ function fragmentOf(
   return { ...held, ...(part !== "" && { part }), ...written, ...(hashes !== null && { hashes }) };
 }
 
-/** As many paths have a record each, it begins with the size of one. */
-function grown(bytes: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(Math.max(least, 2 * bytes.length));
-  larger.set(bytes);
-  return larger;
+/** As many paths have a record each, it begins with the size of one. The smaller one is freed. */
+function grown({ buffer, length }: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(buffer.transfer(Math.max(least, 2 * length)));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
-import { concat, decodeUtf8, free, fromHex, isValidUtf8, toHex } from "../../base/bytes.ts";
+import { concat, decodeUtf8, free, fromHex, isValidUtf8, newlinesIn, toHex } from "../../base/bytes.ts";
 import { deflateFragment, LAST_BLOCK } from "../../base/deflate.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { DedupId } from "../../base/storage/dedup-id.ts";
@@ -269,11 +269,9 @@ export function decodeMessage(body: unknown, keys: readonly MacKey[] = []): Deco
   if (!head.ok) return head;
   const { envelope, blocks } = head.value;
   const bytes = new Uint8Array(body as ArrayBuffer);
-  const content = readContent(bytes, blocks, keys);
-  if (!content.ok) return content;
   const records = envelope.parts.reduce((sum, part) => sum + part.records, 0);
-  if (content.value.ends.length !== records) return { ok: false, why: "holds another number of records than it says" };
-  return { ok: true, value: { ...envelope, ...content.value } };
+  const content = readContent(bytes, records, blocks, keys);
+  return content.ok ? { ok: true, value: { ...envelope, ...content.value } } : content;
 }
 
 /** The lines of a message, without newlines. */
@@ -285,6 +283,7 @@ type Content = Omit<Message, keyof Envelope>;
 
 function readContent(
   message: Uint8Array,
+  records: number,
   head: ReadonlyMap<number, Uint8Array>,
   keys: readonly MacKey[],
 ): Decoded<Content> {
@@ -298,7 +297,7 @@ function readContent(
   if (blocks === null || packed === undefined) return { ok: false, why: "has no records" };
   const [rawLength, crc] = [view.getUint32(0), view.getUint32(4)];
   const flags = message[3] ?? 0;
-  const form = { rawLength, isDeflated: (flags & FLAG_DEFLATED) !== 0 };
+  const form = { records, rawLength, isDeflated: (flags & FLAG_DEFLATED) !== 0 };
   const read = readLines(packed, form, (raw) => crc32(raw) === crc);
   if (!read.ok) return read;
   const extras = decodeExtras(blocks, read.value.ends.length);
@@ -351,6 +350,7 @@ function packForTakeover(raw: Uint8Array): PackedLines {
 
 /** How lines were packed. */
 interface LinesForm {
+  records: number;
   rawLength: number;
   isDeflated: boolean;
 }
@@ -358,7 +358,7 @@ interface LinesForm {
 /** @param isIntact whether the checksum of the lines is right. @throws never. */
 function readLines(
   packed: Uint8Array,
-  { rawLength, isDeflated }: LinesForm,
+  { records, rawLength, isDeflated }: LinesForm,
   isIntact: (raw: Uint8Array) => boolean,
 ): Decoded<Pick<Message, "raw" | "ends">> {
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
@@ -375,19 +375,8 @@ function readLines(
   if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
   if (!isValidUtf8(raw)) return { ok: false, why: "is not UTF-8" };
   if (raw.length > 0 && raw.at(-1) !== NEWLINE) return { ok: false, why: "ends within a record" };
-  return { ok: true, value: { raw, ends: newlinesIn(raw) } };
-}
-
-/** Counted first: of foreign lines there may be millions, and a list that grows takes more. */
-function newlinesIn(raw: Uint8Array): Int32Array {
-  let count = 0;
-  for (let at = raw.indexOf(NEWLINE); at !== -1; at = raw.indexOf(NEWLINE, at + 1)) count += 1;
-  const ends = new Int32Array(count);
-  for (let i = 0, from = 0; i < count; i++, from++) {
-    from = raw.indexOf(NEWLINE, from);
-    ends[i] = from;
-  }
-  return ends;
+  const ends = newlinesIn(raw, records);
+  return ends ? { ok: true, value: { raw, ends } } : { ok: false, why: "holds another number of records than it says" };
 }
 
 /** A `Buffer` as plain bytes, whose methods are faster. */

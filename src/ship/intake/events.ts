@@ -1,4 +1,4 @@
-import { decodeUtf8, utf8Length } from "../../base/bytes.ts";
+import { decodeUtf8, newlineIn, utf8Length, wordsOf } from "../../base/bytes.ts";
 import type { Fault } from "../../base/errors.ts";
 import {
   ERRORS_MAX_ENTRIES,
@@ -97,7 +97,6 @@ const NO_LINE: Refusal = { message: "this line is not JSON" };
 const NO_OBJECT: Refusal = { message: "an event is a JSON object" };
 const TOO_DEEP: Refusal = { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" };
 const OPENING_BRACE = 0x7b;
-const NEWLINE = 0x0a;
 
 /** What of an event may not be nested too deeply. */
 const BOUNDED = { key: literal('"Event"'), levels: EVENT_MAX_NESTING };
@@ -145,9 +144,9 @@ function valuesOf(bytes: Uint8Array, from: number): FoundEvents {
 function linesOf(bytes: Uint8Array, from: number): FoundEvents {
   const places: Place[] = [];
   const scanner = new JsonScanner(bytes, from, bytes.length, BOUNDED);
+  const words = wordsOf(bytes);
   for (let at = from; at < bytes.length && places.length <= EVENTS_MAX_COUNT; ) {
-    const newline = bytes.indexOf(NEWLINE, at);
-    const end = newline === -1 ? bytes.length : newline;
+    const end = newlineIn(bytes, words, at);
     const line = trimmed(bytes, at, end);
     at = end + 1;
     if (line.from === line.to) continue;
@@ -220,7 +219,8 @@ function refusalOf(value: unknown): Refusal | null {
 /** @param isOne the body itself is the event. */
 function found(bytes: Uint8Array, places: readonly Place[], isOne = false): FoundEvents {
   function* events(): Generator<Located> {
-    for (const [i, { from, to, isKept, fault, record }] of places.entries()) {
+    for (let i = 0; i < places.length; i++) {
+      const { from, to, isKept, fault, record } = places[i] as Place;
       const pointer = isOne ? "" : `/${i}`;
       if (record !== undefined) yield { pointer, line: bytes.subarray(from, to), record };
       else if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };

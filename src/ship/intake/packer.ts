@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { isValidUtf8 } from "../../base/bytes.ts";
+import { isValidUtf8, newlinesIn } from "../../base/bytes.ts";
 import { PACKER_HELD_MAX_BYTES, PACKER_PART_MAX_BYTES } from "../../base/limits.ts";
 import { platform } from "../../base/platform.ts";
 import { readMacKeys } from "../../config.ts";
@@ -182,7 +182,7 @@ export function readPart(handed: unknown, keys: readonly MacKey[]): BatchedPart 
 }
 
 function areLines(bytes: Uint8Array, count: number): boolean {
-  return newlinesIn(bytes) === count && bytes.at(-1) === NEWLINE && isValidUtf8(bytes);
+  return newlinesIn(bytes, count) !== null && bytes.at(-1) === NEWLINE && isValidUtf8(bytes);
 }
 
 function linesIn(bytes: Uint8Array): string[] {
@@ -190,12 +190,6 @@ function linesIn(bytes: Uint8Array): string[] {
 }
 
 const NEWLINE = 0x0a;
-
-function newlinesIn(bytes: Uint8Array): number {
-  let count = 0;
-  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) count += 1;
-  return count;
-}
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;

@@ -46,7 +46,7 @@ export interface PackingContext {
   forTakeover?: () => boolean;
 }
 
-/** Of the buffer for lines at first, in bytes. */
+/** Of the buffer for lines at first, in bytes, where it is not known how much comes. */
 const FIRST_BYTES = 16_384;
 
 interface PartLine {
@@ -67,14 +67,16 @@ export class RecordPacker {
   readonly #messages: PackedMessage[] = [];
   readonly #tooLarge: number[] = [];
   /** Lines of the message that is being gathered, each ended by a newline. */
-  readonly #raw = new GrowingBytes(MESSAGE_RAW_MAX_BYTES, FIRST_BYTES);
+  readonly #raw: GrowingBytes;
   #part: PartLine[] = [];
   #lines = 0;
   /** Extra fields of the part, in bytes. */
   #extraBytes = 0;
 
-  constructor(context: PackingContext) {
+  /** @param expectedBytes of all lines, each with its newline. */
+  constructor(context: PackingContext, expectedBytes = FIRST_BYTES) {
     this.#context = context;
+    this.#raw = new GrowingBytes(MESSAGE_RAW_MAX_BYTES, expectedBytes);
   }
 
   /**

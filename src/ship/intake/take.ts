@@ -163,7 +163,8 @@ function packEvents(
   { defaultScriptName, extraFields }: TakeContext,
   kept: KeptEntries | null,
 ): PackedEvents {
-  const packer = new RecordPacker(packing);
+  const expectedBytes = found.sizes.reduce((sum, size) => sum + size + 1, 0);
+  const packer = new RecordPacker(packing, expectedBytes);
   const { takenInMs, keyed } = packing;
   const context = { takenInMs, defaultScriptName, lenient: false, ...(extraFields && { extraFields }) };
   const cuts = keyed ? cutsOf(found.sizes) : null;

@@ -1,4 +1,4 @@
-import { concat, decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
+import { concat, decodeUtf8, encodeUtf8, free } from "../../base/bytes.ts";
 import { ROW_MAX_BYTES } from "../../base/limits.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import type { Fragment } from "../../formats/object/encoder.ts";
@@ -234,14 +234,17 @@ export class Blocks extends Tables {
   #insert({ n, takenMs, atMs, shares }: Stored, meta: Meta, bodies: readonly Uint8Array[]): void {
     const metaBytes = encodeUtf8(JSON.stringify(meta));
     const body = concat([metaBytes, ...bodies]);
-    this.sql.insert("block", {
-      ...{ n, takenMs, atMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
-      body: body.slice(0, ROW_MAX_BYTES).buffer,
-    });
     this.#bytes += body.length;
     if (n > this.#keptAfter) this.#keptBytes += body.length;
-    for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
-      this.sql.insert("piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
+    const first = { n, takenMs, atMs, jobs: JSON.stringify(shares), meta: metaBytes.length };
+    for (let from = 0, k = 0; from < body.length; from += ROW_MAX_BYTES, k++) {
+      const row = body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer;
+      if (k === 0) this.sql.insert("block", { ...first, body: row });
+      else this.sql.insert("piece", { n, k, body: row });
+      // The database has its copy: left to the collector, those of many appends would pile up.
+      row.transfer(0);
+    }
+    free(body);
   }
 
   /** What jobs have in the blocks after a position, and up to another, oldest first. */
@@ -392,7 +395,8 @@ export class Blocks extends Tables {
     type Columns = { taken_ms: number; at_ms: number; jobs: string; meta: number; body: ArrayBuffer };
     const block = this.sql.one<Columns>`SELECT taken_ms, at_ms, jobs, meta, body FROM block WHERE n = ${n}`;
     const pieces = this.sql.all<{ body: ArrayBuffer }>`SELECT body FROM piece WHERE n = ${n} ORDER BY k`;
-    const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
+    const [first = new Uint8Array(), ...more] = [block, ...pieces].map(({ body }) => new Uint8Array(body));
+    const whole = more.length === 0 ? first : concat([first, ...more]);
     const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
     const shares = JSON.parse(block.jobs) as Shares;
     const [, , , kept = []] = shares.find(([job]) => job === KEPT) ?? [];

@@ -336,7 +336,8 @@ export function joinedSlots(all: readonly FunctionSlots[]): FunctionSlots[] {
 function add(hours: Map<number, Map<string, Health>>, hour: number, key: string, health: Health): void {
   const functions = hours.get(hour) ?? new Map<string, Health>();
   hours.set(hour, functions);
-  functions.set(key, addedHealth(functions.get(key) ?? NO_HEALTH, health));
+  const before = functions.get(key);
+  functions.set(key, before === undefined ? health : addedHealth(before, health));
 }
 
 function slotOf(timeMs: number): number {

@@ -123,13 +123,22 @@ export function sketchOf(counts: ReadonlyMap<number, number>): Sketch {
 
 function addedSketch(a: Sketch, b: Sketch): Sketch {
   if (a.length === 0) return b;
-  const sum = new Map<number, number>();
-  for (const each of [a, b])
-    for (let at = 0; at < each.length; at += 2) {
-      const bucket = each[at] ?? 0;
-      sum.set(bucket, (sum.get(bucket) ?? 0) + (each[at + 1] ?? 0));
+  const sum: number[] = [];
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+    const ofA = a[i] ?? Number.POSITIVE_INFINITY;
+    const ofB = b[j] ?? Number.POSITIVE_INFINITY;
+    let count = 0;
+    if (ofA <= ofB) {
+      count += a[i + 1] ?? 0;
+      i += 2;
     }
-  return sketchOf(sum);
+    if (ofB <= ofA) {
+      count += b[j + 1] ?? 0;
+      j += 2;
+    }
+    sum.push(Math.min(ofA, ofB), count);
+  }
+  return sum;
 }
 
 /** The sum; that of counts is exact, of errors as {@link ErrorCount} says. */
@@ -158,7 +167,7 @@ function addedOutcomes(a: Health["outcomes"], b: Health["outcomes"]): Health["ou
 export function addedErrors(errors: Iterable<ErrorCount>): ErrorCount[] {
   const sum = new Map<string, ErrorCount>();
   for (const each of errors) {
-    const key = JSON.stringify([each.name, each.message]);
+    const key = `${each.name.length} ${each.name}${each.message}`;
     const before = sum.get(key);
     sum.set(key, before === undefined ? each : addedError(before, each));
   }

@@ -71,14 +71,14 @@ export class Chunks extends Tables {
   }
 
   /**
-   * The chunks of a batch in order, each read when it is asked for. Its buffer belongs to the
-   * caller. Valid across awaits once the batch is cut.
+   * The chunks of a batch in order, each read when it is asked for, without the hashes of its
+   * words. Its buffer belongs to the caller. Valid across awaits once the batch is cut.
    */
-  *of(batchId: number): Generator<ChunkRow> {
+  *of(batchId: number): Generator<Omit<ChunkRow, "words">> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
-      const chunk = this.sql.first<ChunkRow>`
-        SELECT * FROM chunk WHERE id >= ${next} AND id < ${end} ORDER BY id LIMIT 1`;
+      const chunk = this.sql.first<Omit<ChunkRow, "words">>`
+        SELECT id, deflated, raw_bytes, crc, body FROM chunk WHERE id >= ${next} AND id < ${end} ORDER BY id LIMIT 1`;
       if (chunk === null) return;
       next = chunk.id + 1;
       yield chunk;

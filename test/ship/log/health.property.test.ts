@@ -45,6 +45,7 @@ describe("quantiles", () => {
       fc.property(fc.array(fc.array(time, { maxLength: 40 }), { minLength: 1, maxLength: 6 }), (parts) => {
         const times = parts.flat();
         const sum = parts.map((part) => ({ ...NO_HEALTH, wall: sketched(part) })).reduce(addedHealth);
+        expect(sum.wall).toEqual(sketched(times));
         for (const share of shares) {
           const found = quantile(sum.wall, share);
           if (times.length === 0) expect(found).toBeNull();
@@ -81,6 +82,11 @@ describe("errors", () => {
     expect(folded("deadbeef cafe feedface")).toBe("deadbeef cafe feedface");
     const sum = addedErrors([error(5, { message: "m" }), error(9, { message: "m" }), error(1, { message: "m" })]);
     expect(sum).toEqual([{ name: "Error", message: "m", count: 3, firstMs: 1, lastMs: 9, rayId: "r9" }]);
+  });
+
+  it("are two where name and message together are the same text", () => {
+    const twins = [error(1, { name: "1 a", message: "bc" }), error(2, { name: "1 ab", message: "c" })];
+    expect(addedErrors(twins)).toHaveLength(2);
   });
 
   it("are bounded: the most frequent stay, and so does one that has begun late and comes again", () => {
