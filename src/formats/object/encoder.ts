@@ -145,8 +145,8 @@ export interface Fragment extends Content {
   oldestTakenMs: number;
   body: Uint8Array;
   /**
-   * Hashes of the words of its records, in any order, for the sketch of its object; absent: none
-   * are wanted, or there are too many.
+   * List of the words of its records, as sketch.ts has it, for the sketch of its object; absent:
+   * none are wanted, or there are too many.
    */
   hashes?: Uint32Array<ArrayBuffer>;
 }

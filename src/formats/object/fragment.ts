@@ -11,7 +11,7 @@ import type { Takeover } from "../queue/message.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { HashSet } from "../sketch/hash-set.ts";
-import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
+import { FRAGMENT_MAX_WORDS, listOf } from "../sketch/sketch.ts";
 import { hashJson } from "../sketch/terms.ts";
 import type { Fragment, FragmentSizes, Gatherer } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
@@ -188,9 +188,12 @@ export function gathererOf(
   };
 }
 
-/** Hashes of the words in so many lines of JSON; null: too many. */
+/** So many bytes of lines have one word that no line before has, about; fewer, where ids abound. */
+const BYTES_A_WORD = 64;
+
+/** List of the words in so many lines of JSON; null: too many. */
 function hashesOf(lines: Uint8Array, records: number): Uint32Array<ArrayBuffer> | null {
-  const words = new HashSet();
+  const words = new HashSet(lines.length / BYTES_A_WORD);
   hashJson(lines, words);
-  return words.size > FRAGMENT_MAX_WORDS * Math.ceil(records / FRAGMENT_MAX_RECORDS) ? null : words.all();
+  return words.size > FRAGMENT_MAX_WORDS * Math.ceil(records / FRAGMENT_MAX_RECORDS) ? null : listOf(words);
 }

@@ -1,10 +1,10 @@
 import { HashSet } from "./hash-set.ts";
 
 /**
- * How words are found and hashed, as terms.ts does: another number with every change there. What
- * has another one says nothing of a word.
+ * How words are found and hashed, as terms.ts does: another number with every change there, and
+ * below a million, as hardly a hash is. What has another one says nothing of a word.
  */
-export const HASHES = 1;
+export const HASHES = 2;
 
 /** Words of an object of which a sketch is made; of one with more there is none. */
 export const SKETCH_MAX_WORDS = 1_500_000;
@@ -24,14 +24,33 @@ export const PARTS_MAX = 64;
 /** Words of a part with more were chosen to be there. */
 const PART_MAX_WORDS = 2 * WORDS_A_PART;
 
-/** The distinct hashes of these parts, in any order; null: too many. */
-export function joinWords(parts: Iterable<Uint32Array>, most: number): Uint32Array<ArrayBuffer> | null {
-  const joined = new HashSet();
-  for (const part of parts) {
-    joined.addAll(part);
-    if (joined.size > most) return null;
+/**
+ * Words as they wait for their object, maybe for code of another release: {@link HASHES}, then
+ * their hashes in any order.
+ */
+export function listOf(words: HashSet): Uint32Array<ArrayBuffer> {
+  const list = new Uint32Array(1 + words.size);
+  list[0] = HASHES;
+  list.set(words.all(), 1);
+  return list;
+}
+
+/** The hashes in a list; null: they are of another version. */
+export function listedHashes(list: Uint32Array): Uint32Array | null {
+  return list[0] === HASHES ? list.subarray(1) : null;
+}
+
+/** One list of all that is in these; null: it would be longer, or one is of another version. */
+export function joinWords(lists: readonly Uint32Array[], most: number): Uint32Array<ArrayBuffer> | null {
+  const expected = lists.reduce((sum, { length }) => sum + length, 0);
+  const joined = new HashSet(Math.min(expected, most));
+  for (const list of lists) {
+    const hashes = listedHashes(list);
+    if (hashes === null) return null;
+    joined.addAll(hashes);
+    if (joined.size >= most) return null;
   }
-  return joined.all();
+  return listOf(joined);
 }
 
 /**

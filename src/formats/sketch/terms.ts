@@ -40,18 +40,27 @@ export function runsIn(folded: string): Word[] {
   return Array.from(folded.matchAll(RUNS), ({ 0: word, index: at }) => ({ word, at }));
 }
 
-const FNV_PRIME = 0x01000193;
+/** Odd, so that a step loses nothing (MurmurHash3). */
+const FACTOR = 0xcc9e2d51;
 
 /**
  * What hashes begin with: the same in all jobs, so that those with equal rules share the hashes of
  * a fragment.
  */
-const SEED = mixed(0x811c9dc5);
+const SEED = 0x811c9dc5 | 0;
 
-/** Hash of a folded word, 32 bits: FNV-1a over its UTF-8, begun with the seed, then mixed. */
+/** With the next four bytes of a word; with zeros where it ends. @returns signed. */
+function step(hash: number, four: number): number {
+  return Math.imul(((hash << 13) | (hash >>> 19)) ^ four, FACTOR);
+}
+
+/** Hash of a folded word, 32 bits: of its UTF-8, four bytes a step, and a last one of 0 to 3. */
 export function termHash(word: string): number {
+  const { buffer } = encoder.encode(word);
+  const view = new DataView(buffer);
+  const end = view.byteLength;
   let hash = SEED;
-  for (const byte of encoder.encode(word)) hash = Math.imul(hash ^ byte, FNV_PRIME);
+  for (let at = 0; at <= end; at += 4) hash = step(hash, fourAt(view, at, end));
   // As in a `HashSet`, which has no 0.
   return mixed(hash) >>> 0 || 1;
 }
@@ -77,14 +86,63 @@ const COLON = 0x3a;
 const BRACKET = 0x5b;
 const U = 0x75;
 
-/** The last hexadecimal digit: "f". */
-const LAST_DIGIT = 0x66;
+/*
+ * Four bytes are one number, the first of them its lowest: each is compared with the same values at
+ * once (Warren, Hacker's Delight, 6-1). Of what is found of a byte, its highest bit tells. All
+ * numbers fit 32 bits with their sign: others are numbers on the heap.
+ */
+const EACH = 0x01010101;
+const HIGHEST = 0x80808080 | 0;
+const QUOTES = QUOTE * EACH;
+const BACKSLASHES = BACKSLASH * EACH;
 
-/** What each byte is: the folded byte of a word, or 0: it stands between words. */
-const WORD_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
-  const char = String.fromCharCode(byte).toLowerCase();
-  return byte < 0x80 && /[a-z0-9]/.test(char) ? char.charCodeAt(0) : 0;
-});
+/** Makes a letter small, and leaves a digit as it is. */
+const SMALL = 0x20 * EACH;
+
+/** What takes the first letter or digit, or what comes after the last, to the highest bit. */
+const FROM_A = (0x80 - 0x61) * EACH;
+const FROM_0 = (0x80 - 0x30) * EACH;
+const AFTER_Z = (0x7f - 0x7a) * EACH;
+const AFTER_F = (0x7f - 0x66) * EACH;
+const AFTER_9 = (0x7f - 0x39) * EACH;
+
+/** Beyond the end they are 0. @param end of the view: its own length is slow to ask for. */
+function fourAt(view: DataView, at: number, end: number): number {
+  return at + 4 <= end ? view.getInt32(at, true) : lastAt(view, at, end);
+}
+
+function lastAt(view: DataView, at: number, end: number): number {
+  let four = 0;
+  for (let i = end - 1; i >= at; i--) four = (four << 8) | view.getUint8(i);
+  return four;
+}
+
+/** Which are neither ASCII letters, up to the last that is one, nor digits. */
+function betweenWords(four: number, afterLast: number): number {
+  const letters = (four | SMALL) & ~HIGHEST;
+  const digits = four & ~HIGHEST;
+  const noLetter = ~(letters + FROM_A) | (letters + afterLast);
+  const noDigit = ~(digits + FROM_0) | (digits + AFTER_9);
+  return ((noLetter & noDigit) | four) & HIGHEST;
+}
+
+/** Which are quotes or backslashes. Beyond the first, others may be told to be. */
+function delimiters(four: number): number {
+  const noQuote = four ^ QUOTES;
+  const noBackslash = four ^ BACKSLASHES;
+  return (((noQuote - EACH) & ~noQuote) | ((noBackslash - EACH) & ~noBackslash)) & HIGHEST;
+}
+
+/** How many bytes come before the first one found. */
+function before(found: number): number {
+  return (31 - Math.clz32(found & (~found + 1))) >> 3;
+}
+
+/** Hashes, not mixed yet: {@link WAITING_MAX}, and those of a string. The largest has 4 MB. */
+let waiting = new Int32Array(1_024);
+
+/** So many are added at once. */
+const WAITING_MAX = 16_384;
 
 /**
  * The hashes of all words in lines of JSON, found in one pass over their bytes, without parsing.
@@ -93,82 +151,106 @@ const WORD_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
  * @param into gets them.
  */
 export function hashJson(json: Uint8Array, into: HashSet): void {
-  for (let at = 0; at < json.length; at++) {
-    if (json[at] !== QUOTE) continue;
-    const before = json[at - 1];
-    if (before !== COLON && before !== BRACKET) {
-      const end = endOfString(json, at);
-      if (json[end] === COLON) {
-        at = end;
+  const view = new DataView(json.buffer, json.byteOffset, json.byteLength);
+  const end = json.length;
+  let hashes = waiting;
+  let count = 0;
+  let at = 0;
+  recent.fill(0);
+  // A hash of 0 has this place, and is not there.
+  recent[0] = -1;
+  while (at < end) {
+    if (json[at] !== QUOTE) {
+      at += 1;
+      continue;
+    }
+    const ahead = json[at - 1];
+    if (ahead !== COLON && ahead !== BRACKET) {
+      const behind = endOfString(view, at, end);
+      if (json[behind] === COLON) {
+        at = behind + 1;
         continue;
       }
     }
-    at = hashString(json, at, into);
-  }
-}
-
-/** Where a string ends. @param from its first quote. @returns the place after its last one. */
-function endOfString(json: Uint8Array, from: number): number {
-  let at = from + 1;
-  for (; at < json.length && json[at] !== QUOTE; at++) if (json[at] === BACKSLASH) at += 1;
-  return at + 1;
-}
-
-/** Of the string in hand, until it is known to be ASCII. Of the largest record it takes 2 MB. */
-let held = new Int32Array(1_024);
-
-/** @param from its first quote. @returns where its last one is. */
-function hashString(json: Uint8Array, from: number, into: HashSet): number {
-  let count = 0;
-  let isPlain = true;
-  /** How many groups of a UUID, one after the other, end where the last of them does. */
-  let groups = 0;
-  let groupEnd = 0;
-  let at = from + 1;
-  while (at < json.length) {
-    const byte = json[at] as number;
-    let folded = WORD_BYTE[byte] as number;
-    if (folded === 0) {
+    // What follows is one loop, without calls of large functions: it takes most of the time.
+    const from = at;
+    const first = count;
+    let isPlain = true;
+    at += 1;
+    while (at < end) {
+      let four = fourAt(view, at, end);
+      let found = betweenWords(four, AFTER_Z);
+      if ((found & 0x80) === 0) {
+        const begin = at;
+        let hash = SEED;
+        while (found === 0) {
+          hash = step(hash, four | SMALL);
+          at += 4;
+          four = fourAt(view, at, end);
+          found = betweenWords(four, AFTER_Z);
+        }
+        const place = found & (~found + 1);
+        hash = step(hash, (four | SMALL) & ((place >>> 7) - 1));
+        at += (31 - Math.clz32(place)) >> 3;
+        if (at - begin === UUID_GROUPS[0] && json[at] === HYPHEN && isUuid(view, begin, end)) {
+          hash = uuidHash(view, begin);
+          at = begin + UUID_LENGTH;
+        }
+        if (count === hashes.length) hashes = waiting = grown(hashes);
+        hashes[count++] = hash;
+      }
+      const byte = json[at] as number;
+      at += 1;
       if (byte === QUOTE) break;
       if (byte >= 0x80) isPlain = false;
-      if (byte === BACKSLASH) {
-        at += 1;
+      else if (byte === BACKSLASH) {
         if (json[at] === U) {
           // JSON.stringify escapes control characters alone so; whatever else it is, is read.
           if (json[at + 1] !== 0x30 || json[at + 2] !== 0x30 || (json[at + 3] as number) > 0x31) isPlain = false;
           at += 4;
         }
+        at += 1;
       }
-      at += 1;
-      continue;
     }
-    const begin = at;
-    let hash = SEED;
-    do {
-      hash = Math.imul(hash ^ folded, FNV_PRIME);
-      at += 1;
-      folded = WORD_BYTE[json[at] as number] as number;
-    } while (folded > 0);
-    if (count === held.length) held = grown(held);
-    held[count++] = hash;
-    const digits = at - begin;
-    if (digits === UUID_GROUPS[0]) groups = 1;
-    else if (groups === 0) continue;
-    else if (begin === groupEnd + 1 && json[groupEnd] === HYPHEN && digits === UUID_GROUPS[groups]) groups += 1;
-    else groups = 0;
-    groupEnd = at;
-    if (groups < UUID_GROUPS.length) continue;
-    groups = 0;
-    const uuid = uuidHash(json, at - UUID_LENGTH);
-    if (uuid === null) continue;
-    count -= UUID_GROUPS.length - 1;
-    held[count - 1] = uuid;
+    if (!isPlain) {
+      count = first;
+      hashText(JSON.parse(decoder.decode(json.subarray(from, at))) as string, into);
+    }
+    if (count < WAITING_MAX) continue;
+    addMixed(hashes, count, into);
+    count = 0;
   }
-  if (isPlain) {
-    for (let i = 0; i < count; i++) held[i] = mixed(held[i] as number);
-    into.addAll(held, count);
-  } else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, into);
-  return at;
+  addMixed(hashes, count, into);
+}
+
+/** Where a string ends. @param from its first quote. @returns the place after its last one. */
+function endOfString(view: DataView, from: number, end: number): number {
+  let at = from + 1;
+  while (at < end) {
+    const found = delimiters(fourAt(view, at, end));
+    at += found === 0 ? 4 : before(found);
+    if (found === 0) continue;
+    if (view.getUint8(at) === QUOTE) break;
+    at += 2;
+  }
+  return at + 1;
+}
+
+/** Hashes that were added last, by their first bits: most words come again at once. */
+const recent = new Int32Array(2_048);
+const RECENT_SHIFT = 21;
+
+/** Adds so many hashes. Mixes them where they are. */
+function addMixed(hashes: Int32Array, count: number, into: HashSet): void {
+  let left = 0;
+  for (let i = 0; i < count; i++) {
+    const hash = hashes[i] as number;
+    const place = hash >>> RECENT_SHIFT;
+    if (recent[place] === hash) continue;
+    recent[place] = hash;
+    hashes[left++] = mixed(hash);
+  }
+  into.addAll(hashes, left);
 }
 
 function grown(full: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
@@ -177,18 +259,27 @@ function grown(full: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   return larger;
 }
 
-/** Of bytes in the groups of a UUID; null: they are letters beyond those of one. Not mixed. */
-function uuidHash(bytes: Uint8Array, from: number): number | null {
-  let hash = SEED;
-  for (let i = 0; i < UUID_LENGTH; i++) {
-    const byte = bytes[from + i] as number;
-    const folded = byte === HYPHEN ? HYPHEN : (WORD_BYTE[byte] as number);
-    if (folded > LAST_DIGIT) return null;
-    hash = Math.imul(hash ^ folded, FNV_PRIME);
+/** Where the hyphens of a UUID are, in each four bytes of it. */
+const UUID_HYPHENS = Int32Array.of(0, 0, 0x80, 0x8000, 0x800000, 0x80000000, 0, 0, 0);
+
+/** Whether it is the word that begins there. */
+function isUuid(view: DataView, from: number, end: number): boolean {
+  if (from + UUID_LENGTH > end) return false;
+  for (let i = 0; i < UUID_HYPHENS.length; i++) {
+    const four = view.getInt32(from + 4 * i, true);
+    const between = UUID_HYPHENS[i] as number;
+    const hyphens = (between >>> 7) * 0xff;
+    if (betweenWords(four, AFTER_F) !== between || ((four ^ (HYPHEN * EACH)) & hyphens) !== 0) return false;
   }
-  return hash;
+  return (betweenWords(fourAt(view, from + UUID_LENGTH, end), AFTER_Z) & 0x80) !== 0;
+}
+
+function uuidHash(view: DataView, from: number): number {
+  let hash = SEED;
+  for (let i = 0; i < UUID_LENGTH; i += 4) hash = step(hash, view.getInt32(from + i, true) | SMALL);
+  return step(hash, 0);
 }
 
 function hashText(text: string, into: HashSet): void {
-  for (const { word } of termsIn(fold(text))) into.add(termHash(word));
+  into.addAll(Uint32Array.from(termsIn(fold(text)), ({ word }) => termHash(word)));
 }

@@ -105,8 +105,8 @@ export class Chunks extends Tables {
   }
 
   /**
-   * The hashes of the words in a batch, chunk by chunk; null, if those of any chunk are unknown: it
-   * gets no sketch. What goes on with another chunk, or ends an object, has none of its own.
+   * Lists of the words in a batch, chunk by chunk; null, if those of any chunk are unknown: it gets
+   * no sketch. What goes on with another chunk, or ends an object, has none of its own.
    */
   *words(batchId: number): Generator<Uint32Array | null> {
     const [first, end] = chunkRange(batchId);
@@ -206,7 +206,7 @@ function hashesOf({ hashes }: Bytes): Uint32Array | null {
 }
 
 /**
- * The hashes of the words in all parts; null: those of one of them are unknown, or a row does not
+ * The list of the words in all parts; null: those of one of them are unknown, or a row does not
  * hold them beside its body.
  */
 function joinedWords(parts: readonly (Uint32Array | null)[], body: Uint8Array): Uint32Array<ArrayBuffer> | null {

@@ -2,7 +2,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
 import { markOf } from "../../formats/sketch/group.ts";
 import { HashSet } from "../../formats/sketch/hash-set.ts";
-import { HASHES, SKETCH_MAX_WORDS } from "../../formats/sketch/sketch.ts";
+import { HASHES, listedHashes, SKETCH_MAX_WORDS } from "../../formats/sketch/sketch.ts";
 import { type SketchStore, sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import type { Chunks } from "./chunks.ts";
 import type { ObjectRow } from "./reader-rows.ts";
@@ -34,9 +34,10 @@ export async function keepSketch(
 /** null: they are not known of all of it, or are too many, or it has none: nothing is left out. */
 function wordsOf(chunks: Chunks, batch: number): Uint32Array | null {
   const all = new HashSet();
-  for (const words of chunks.words(batch)) {
-    if (words === null) return null;
-    all.addAll(words);
+  for (const list of chunks.words(batch)) {
+    const hashes = list && listedHashes(list);
+    if (hashes === null) return null;
+    all.addAll(hashes);
     if (all.size > SKETCH_MAX_WORDS) return null;
   }
   return all.size === 0 ? null : all.all();

@@ -14,7 +14,7 @@ import {
   sumOf,
 } from "../../../src/formats/sketch/group.ts";
 import { numbersIn, packed } from "../../../src/formats/sketch/pairs.ts";
-import { joinWords, partAt, partsOf } from "../../../src/formats/sketch/sketch.ts";
+import { HASHES, joinWords, listedHashes, partAt, partsOf } from "../../../src/formats/sketch/sketch.ts";
 import { ALL, hashesIn, heldBy, type Wanted } from "../../../src/formats/sketch/wanted.ts";
 
 /** So many distinct hashes, from a seed of their own (xorshift). */
@@ -116,7 +116,7 @@ describe("the sketch of a group", () => {
     const text = new TextDecoder().decode(encodeHead(head));
     for (const [from, to] of [
       ['"version":1', '"version":2'],
-      ['"hashes":1', '"hashes":2'],
+      [`"hashes":${HASHES}`, `"hashes":${HASHES - 1}`],
       ["logship sketch", "logship manifest"],
     ] as const)
       expect(readHead(new TextEncoder().encode(text.replace(from, to)))).toBeNull();
@@ -139,11 +139,26 @@ describe("the words of an object", () => {
     expect(() => partsOf(Uint32Array.from({ length: 70_000 }, (_, i) => i))).toThrow("unevenly");
   });
 
-  it("are joined, each once and in order; too many are none", () => {
-    const parts = [Uint32Array.of(1, 5, 9), Uint32Array.of(5, 7)];
-    expect([...(joinWords(parts, 4)?.sort() ?? [])]).toEqual([1, 5, 7, 9]);
-    expect(joinWords(parts, 3)).toBeNull();
-    expect([...(joinWords([], 3) ?? [1])]).toEqual([]);
+  const list = (...hashes: number[]) => Uint32Array.of(HASHES, ...hashes);
+  const joined = (lists: Uint32Array[], most: number) => {
+    const words = joinWords(lists, most);
+    return words && [...(listedHashes(words) ?? ["of another version"])].sort();
+  };
+
+  it("are joined, each once; a list that is too long is none", () => {
+    const lists = [list(10, 50, 90), list(50, 70)];
+    expect(joined(lists, 5)).toEqual([10, 50, 70, 90]);
+    expect(joined(lists, 4)).toBeNull();
+    expect(joined(lists, -1)).toBeNull();
+    expect(joined([list()], 5)).toEqual([]);
+    expect(joined([], 3)).toEqual([]);
+  });
+
+  it("are unknown where some of them are of another version", () => {
+    expect(joined([list(10), Uint32Array.of(HASHES + 1, 20)], 9)).toBeNull();
+    expect(joined([Uint32Array.of(10, 20), list(10)], 9)).toBeNull();
+    expect(listedHashes(Uint32Array.of(HASHES - 1, 10))).toBeNull();
+    expect(listedHashes(new Uint32Array())).toBeNull();
   });
 });
 

@@ -107,7 +107,8 @@ describe("a sketch", () => {
 
   it.each<[string, (Uint32Array | null)[]]>([
     ["whose chunks are gone: it would exclude all", []],
-    ["of which some words are unknown: it would exclude those", [Uint32Array.of(4711), null]],
+    ["of which some words are unknown: it would exclude those", [Uint32Array.of(HASHES, 4711), null]],
+    ["of which some words are of another version", [Uint32Array.of(HASHES, 4711), Uint32Array.of(HASHES - 1, 4712)]],
   ])("is not made of an object %s", async (_whose, words) => {
     const getByName = vi.fn();
     await keepSketch(
@@ -140,7 +141,7 @@ describe("a sketch", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const words = function* () {
-        yield Uint32Array.of(4711);
+        yield Uint32Array.of(HASHES, 4711);
       };
       const sketches = { getByName: () => ({ add: () => new Promise(() => {}) }) };
       const kept = keepSketch(
