@@ -1,17 +1,11 @@
 /** Billed operations by rate, jobs and isolates, and what they cost. */
 import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../../src/base/prices.ts";
-import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/ship/log/bill.ts";
+import { ASSUMED_SECONDS, beyondPlan, CPU_MS, OBJECT_GB } from "../../src/ship/log/bill.ts";
 import { type Measured, type MeasuredObject, measure } from "./measure.ts";
 import { settings } from "./settings.ts";
 import { count, dollars, table } from "./table.ts";
 
 const MONTH_S = 30 * 86_400;
-
-/**
- * CPU time, in ms, as docs/costs.md has it: from trace item to message for an event, and from
- * message to fragment for an event and a job of rules of its own.
- */
-const CPU_MS = { intake: 0.0125, pipeline: 0.018 };
 
 /** Events a second, isolates (0: each event is POSTed by itself), jobs. */
 const SCENARIOS: readonly (readonly [rate: number, isolates: number, jobs: number])[] = [
@@ -134,7 +128,7 @@ function amountsOf(measured: Measured): { [name in PriceName]: number } {
     // Each message is written, read and deleted.
     queueOperations: 3 * measured.messageUnits,
     requests: batches + crons + (load.isolates === 0 ? events : 0),
-    cpuMs: events * (CPU_MS.intake + jobs * CPU_MS.pipeline),
+    cpuMs: events * (CPU_MS.event + jobs * CPU_MS.offered),
     objectRequests,
     objectGbSeconds: busySeconds * OBJECT_GB,
     rowsWritten: total(({ rowsWritten }) => rowsWritten),

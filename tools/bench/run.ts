@@ -6,7 +6,7 @@ import "../../test/schedule/hooks.ts";
 import { command, onlyOptions, UsageFault } from "../command.ts";
 
 /** What is measured without options. */
-const PARTS = ["cpu", "costs", "memory"];
+const PARTS = ["cpu", "declined", "costs", "memory"];
 
 const USAGE = `usage: npm run bench [-- options]
 
@@ -57,9 +57,11 @@ await command(USAGE, OPTIONS, async ({ values, positionals }) => {
     return 0;
   }
   const { reportCpu } = await import("./cpu.ts");
+  const { reportDeclined } = await import("./declined.ts");
   const { reportCosts } = await import("./costs.ts");
   const { FULL_MEMORY, QUICK_MEMORY, reportMemory } = await import("./memory/measure.ts");
   if (only.includes("cpu")) show(await reportCpu(quick, say));
+  if (only.includes("declined")) show(reportDeclined(quick));
   if (only.includes("costs")) show(await reportCosts(quick, say));
   if (only.includes("memory")) show(await reportMemory(quick ? QUICK_MEMORY : FULL_MEMORY, say));
   return 0;

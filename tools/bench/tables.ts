@@ -37,24 +37,20 @@ export function millionDollars({ billed }: Counted): number {
 }
 
 /**
- * What Durable Objects store after a month, in kB: sketches of each job, 10 B a record
- * (docs/search.md), and the records of a day that the log keeps, of 170 B, at most 1 GB (one
- * shard).
+ * What Durable Objects store, in kB: sketches of each job until their day is over, 10 B a record
+ * (docs/search.md; manifests are written, and later sketches are in the bucket), and the records of
+ * a day that the log keeps, of 170 B, at most 1 GB (one shard).
  */
 function storedKb({ eventsPerSecond, jobs }: Counted): number {
-  return jobs * monthly(eventsPerSecond, 1e6) * 0.01 + Math.min(1e6, eventsPerSecond * 86_400 * 0.17);
-}
-
-/** The storage of a month, beyond what the plan includes. */
-export function storageDollars(each: Counted): number {
-  return beyondPlan(storedKb(each), STORED);
+  const dayRecords = eventsPerSecond * 86_400;
+  return jobs * dayRecords * 0.01 + Math.min(1e6, dayRecords * 0.17);
 }
 
 /** A month beyond what the plan includes, in an account that does nothing else. */
 export function monthDollars(each: Counted): number {
   const { eventsPerSecond, billed } = each;
   const operations = PRICE_NAMES.map((name) => beyondPlan(monthly(eventsPerSecond, billed[name]), PRICES[name]));
-  return operations.reduce((sum, dollars) => sum + dollars, storageDollars(each));
+  return operations.reduce((sum, dollars) => sum + dollars, beyondPlan(storedKb(each), STORED));
 }
 
 /** The vendor's own, for the same events. */
@@ -139,12 +135,11 @@ export function forecastTable(): string {
     ...[[1_000, 20, 1] as const, [1_000, 100, 1] as const],
   ];
   return markdown(
-    ["events/s", "jobs", "isolates", "a month", "of it storage", "operations of a million", "Logpush, a month"],
+    ["events/s", "jobs", "isolates", "a month", "operations of a million", "Logpush, a month"],
     loads.map(([rate, isolates, jobs]) => {
       const each = counted(rate, isolates, jobs);
-      const dollars = [monthDollars(each), storageDollars(each)].map(cents);
-      const others = [small(millionDollars(each)), cents(OTHERS.logpush(rate, jobs))];
-      return [count(rate), `${jobs}`, `${isolates}`, ...dollars, ...others];
+      const dollars = [cents(monthDollars(each)), small(millionDollars(each)), cents(OTHERS.logpush(rate, jobs))];
+      return [count(rate), `${jobs}`, `${isolates}`, ...dollars];
     }),
   );
 }
