@@ -50,7 +50,8 @@ export function compileSought({ where, test, negated }: Sought): (record: object
   return (record) => values(record).some(passes) !== negated;
 }
 
-function passing(test: SoughtTest): (value: unknown) => boolean {
+/** Whether one value passes a test. */
+export function passing(test: SoughtTest): (value: unknown) => boolean {
   switch (test.kind) {
     case "lt":
       return (value) => typeof value === "number" && value < test.bound;
@@ -64,7 +65,8 @@ function passing(test: SoughtTest): (value: unknown) => boolean {
       return isThere;
     case "holds": {
       const isIn = finder(test.text);
-      return (value) => (typeof value === "string" ? isIn(fold(value)) : `${spelled(value)}` === test.text);
+      return (value) =>
+        typeof value === "string" ? isIn(fold(value)) : typeof value === "number" && spelled(value) === test.text;
     }
     case "like": {
       const { text, begins, ends } = test;

@@ -70,6 +70,8 @@ const NAME = /[\p{L}_$@][\p{L}\p{N}_$-]*(?:\.[\p{L}\p{N}_$-]+)*(?=:)/uy;
 /** Of a name in quotes there may be a space after it, as in JSON. */
 const AFTER_QUOTED = /: ?(?=[^\s)])/y;
 const COMPARISON = /[<>]=?/y;
+const STAR = /\*/y;
+const STAR_BEFORE = /\*(?=")/y;
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
 
 class Reader {
@@ -153,7 +155,7 @@ class Reader {
       return;
     }
     if (++this.#terms > QUERY_MAX_TERMS) this.#fail(at, `a query has at most ${QUERY_MAX_TERMS} terms`);
-    const quoted = this.#text[at] === '"' ? this.#quoted() : null;
+    const quoted = this.#quoted();
     const name = this.#name(quoted);
     if (name !== null && this.#text[this.#at] === "(") {
       this.#open(this.#at, isNegated, name);
@@ -181,29 +183,34 @@ class Reader {
   /** @param at where its name begins. @param isName it is in quotes: it can be nothing else. */
   #field(name: string, at: number, isName: boolean, outerName: string): Term {
     const operator = (this.#take(COMPARISON) ?? "") as FieldTerm["operator"];
-    const isQuoted = this.#text[this.#at] === '"';
-    const value = isQuoted ? this.#quoted() : this.#run(this.#at);
+    const quoted = this.#quoted();
+    const value = quoted ?? this.#run(this.#at);
     const isOdd = value.text.includes(":") || (operator !== "" && !NUMBER.test(value.text));
-    if (isName || isQuoted || isKnownName(name) || !isOdd) return { kind: "field", name, operator, value };
+    if (isName || quoted !== null || isKnownName(name) || !isOdd) return { kind: "field", name, operator, value };
     // `index.js:12:34`, `x:<y>`
     return valueTerm(outerName, patternOf(this.#text.slice(at, this.#at), at));
   }
 
-  /** A text in quotes; of backslashes, only those before a quote or a backslash stand for something. */
-  #quoted(): Pattern {
+  /**
+   * A text in quotes. Of its backslashes, only those before a quote or a backslash stand for
+   * something. null: none is here.
+   */
+  #quoted(): Pattern | null {
+    const opens = this.#take(STAR_BEFORE) !== null;
     const at = this.#at;
+    if (this.#text[at] !== '"') return null;
     let text = "";
     for (let i = at + 1; i < this.#text.length; i++) {
       const char = this.#text[i] as string;
       if (char === '"') {
         this.#at = i + 1;
-        return { text, opens: false, goesOn: false, at };
+        return { text, opens, goesOn: this.#take(STAR) !== null, at };
       }
       const isEscape = char === "\\" && /["\\]/.test(this.#text[i + 1] ?? "");
       text += isEscape ? this.#text[++i] : char;
     }
     this.#fail(at, "this quote is not closed");
-    return { text, opens: false, goesOn: false, at };
+    return { text, opens, goesOn: false, at };
   }
 
   /** What stands together, up to a space, or to a bracket that was opened before it. */

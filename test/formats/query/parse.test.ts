@@ -63,6 +63,8 @@ describe("a query", () => {
     ["x".repeat(2_000), `‹${"x".repeat(2_000)}›`],
     ['"say \\"hi\\" to C:\\\\x\\y"', '‹say "hi" to C:\\x\\y›'],
     ["*", "‹*›"],
+    ['path:"/a b/"* "a b"*', "(path:‹/a b/*› ‹a b*›)"],
+    ['x:*"a b" *"c"*', "(x:‹*a b› ‹*c*›)"],
     ["*/items", "‹*/items›"],
     ["a -- b --since -> - c", "(‹a› ‹--› ‹b› ‹--since› ‹->› ‹-› ‹c›)"],
     ["AND a AND", "(‹AND› ‹a›)"],
