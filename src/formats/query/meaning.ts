@@ -107,7 +107,8 @@ function ofPath(path: readonly string[], term: FieldTerm): Question | QueryFault
   const isText = typeOf(head) !== "object" && typeOf(head) !== "array[object]" && head !== "ExceptionStacks";
   if (isText || isStar(value)) return plain(at(path), term);
   if (operator !== "") return { at: value.at, message: `${head} is no number: name what lies below it` };
-  return sought({ kind: "below", path }, { kind: "holds", text: fold(value.text) });
+  const texts = head === "Logs" ? ["Logs", "Message"] : path;
+  return sought({ kind: "below", path: texts }, { kind: "holds", text: fold(value.text) });
 }
 
 function isStar({ text, opens, goesOn }: Pattern): boolean {

@@ -140,6 +140,8 @@ function isFieldMeant(term: FieldTerm, record: Json): boolean {
     return tests(loggedIn(record).flatMap((each) => valuesAt(each, path.slice(1))));
   if (!FIELDS.has(head)) return tests(loggedIn(record).flatMap((each) => valuesAt(each, path)));
   if (path.length === 1 && WHOLE.has(head) && !isStar(value))
-    return scalarsIn(record[head]).some((each) => holds(each, value.text));
+    return scalarsIn(head === "Logs" ? valuesAt(record, ["Logs", "Message"]) : record[head]).some((each) =>
+      holds(each, value.text),
+    );
   return tests(valuesAt(record, path));
 }

@@ -142,3 +142,36 @@ export const queries = fc.letrec<{ query: string; term: string }>((tie) => ({
     tie("query").map((query) => `(${query})`),
   ),
 })).query;
+
+type Leaf = readonly [path: string, value: string | number | boolean];
+
+/** The values of a record, and of the objects that it logged, with where they are. */
+function leavesOf(value: unknown, path: string): Leaf[] {
+  if (Array.isArray(value)) return value.flatMap((each) => leavesOf(each, path));
+  if (typeof value === "object" && value !== null)
+    return Object.entries(value).flatMap(([name, each]) => leavesOf(each, path === "" ? name : `${path}.${name}`));
+  if (typeof value === "string" && path === "Logs.Message" && value.startsWith("{"))
+    return leavesOf(JSON.parse(value), "");
+  return value === null || value === undefined ? [] : [[path, value as Leaf[1]]];
+}
+
+/** Which value of a record a query asks for, which part of it, and how. */
+export const picks = fc.array(
+  fc.tuple(fc.nat(), fc.nat(), fc.nat(), fc.constantFrom("phrase", "whole", "begins", "ends", "within")),
+  { maxLength: 2 },
+);
+
+/** A query for values that this record has. */
+export function ownQuery(record: object, asked: readonly (readonly [number, number, number, string])[]): string {
+  const leaves = leavesOf(record, "");
+  const terms = asked.map(([which, a, b, how]) => {
+    const [path, value] = leaves[which % leaves.length] as Leaf;
+    const text = String(value).toWellFormed();
+    const from = how === "whole" || how === "begins" ? 0 : a % (text.length + 1);
+    const to = how === "whole" || how === "ends" ? text.length : from + (b % (text.length + 1 - from));
+    const part = quoted(text.slice(from, to).toWellFormed());
+    if (how === "phrase") return part;
+    return `${quoted(path)}:${from > 0 || how === "within" ? "*" : ""}${part}${to < text.length || how === "within" ? "*" : ""}`;
+  });
+  return terms.join(" ");
+}

@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import { quoted } from "../../../../formats/query/show.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -164,7 +165,8 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
 
 /** Finds one record: nothing else is searched than the millisecond of its event. */
 function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
-  return searchPath({ text: ray_id ?? "", function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
+  const q = ray_id ? `ray:${quoted(ray_id)}` : "";
+  return searchPath({ q, function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
 }
 
 /** `25 %`. */
