@@ -1,7 +1,7 @@
 /**
  * `npm run search`: finds records in what was shipped, as `POST /search` does; docs/search.md.
  *
- *     npm run search -- 'customer 4711' --since 24h
+ *     npm run search -- 'status:5xx checkout' --since 24h
  *     npm run search -- ray 8f14e45fceea167a --since 7d
  */
 import * as z from "zod";
@@ -13,9 +13,11 @@ import { recordText } from "./client/show.ts";
 import { command, Refusal, UsageFault } from "./command.ts";
 import { plain } from "./project-files/text.ts";
 
-const USAGE = `usage: npm run search -- [<text> | ray <ray id>] [options]
+const USAGE = `usage: npm run search -- [<query> | ray <ray id>] [options]
 
-Finds records in what was shipped and in what still waits.
+Finds records in what was shipped and in what still waits. A query is in one pair of quotes:
+  'card declined'  '"card declined" -test'  'status:5xx path:/checkout/*'  'level:error took:>1s'
+docs/search.md has the whole language.
 
   --since <time>      3 hours, 30m, 7d, yesterday, 15:07, 11-23 15:07, or RFC 3339 (1h)
   --until <time>      likewise (now)
@@ -66,7 +68,7 @@ type End = Extract<z.infer<typeof Line>, { type: "end" }>;
 /** The time from `since` to `until`, as the page Search reads them. @throws UsageFault */
 function timesOf(since: string, until: string, nowMs: number): [number, number] {
   try {
-    // The rest of a time that was not understood would be taken for the text: `3 huors`.
+    // The rest of a time that was not understood would be taken for the query: `3 huors`.
     for (const text of [since, until]) if (/^\d{1,2}$/.test(text)) throw new RangeError(text);
     return between(since, until, HOUR_MS, "", nowMs);
   } catch (error) {
@@ -185,7 +187,7 @@ async function main({ values, positionals }: Given): Promise<number> {
   const question = {
     ...{ since, until },
     ...(values.job !== undefined && { job_id: Number(values.job) }),
-    ...(ray === undefined ? words !== "" && { text: words } : { ray_id: ray }),
+    ...(ray === undefined ? words !== "" && { query: words } : { ray_id: ray }),
     filter: values.filter ?? filterOf(values),
     order: values.oldest ? "oldest" : "newest",
   };

@@ -23,8 +23,8 @@ export const CODE = {
 export interface ErrorEntry {
   code: number;
   message: string;
-  /** JSON pointer into the body. */
-  source?: { pointer: string };
+  /** JSON pointer into the body; `at`: where in that text, in UTF-16 units from 0. */
+  source?: { pointer: string; at?: number };
 }
 
 /** What is wrong with an input; `pointer` is a JSON pointer into the body. */

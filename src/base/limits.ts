@@ -697,6 +697,10 @@ export const SEARCH_DONE_MAX = 4_000;
 /** A cursor, in characters: it fits into {@link FORM_MAX_BYTES}. And its body, in bytes. */
 export const SEARCH_CURSOR_MAX = 480_000;
 export const SEARCH_BODY_MAX_BYTES = SEARCH_CURSOR_MAX + API_BODY_MAX_BYTES;
+/** A query of a search, in UTF-16 units; its terms, and how deep its brackets nest. */
+export const QUERY_MAX_UNITS = 2_000;
+export const QUERY_MAX_TERMS = 100;
+export const QUERY_MAX_DEPTH = 20;
 /** A text that is searched for, in UTF-16 units. */
 export const SEARCH_TEXT_MAX = 1_000;
 /**

@@ -1,8 +1,10 @@
 /** The browser evaluates the source of these functions: they must not use anything from outside. */
+
 import { execFileSync } from "node:child_process";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseFilter } from "../../src/formats/filter/parse.ts";
+import { phrase } from "../../src/formats/query/meaning.ts";
 import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
 import { compileQuery } from "../../src/operate/search/query.ts";
 import { recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
@@ -85,9 +87,9 @@ describe("in a browser", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "A", "Σ", "σ", "ς", "İ", '"', "7", " "), maxLength: 3 });
     fc.assert(
       fc.property(text, text, (part, message) => {
-        const record = { Outcome: "x", Logs: [{ Message: [message] }] };
+        const record = { Outcome: "x", WallTimeMs: 7, Logs: [{ Message: [message] }] };
         const span = { sinceMs: 0, untilMs: Number.POSITIVE_INFINITY };
-        const query = compileQuery({ filter: null, text: part, rayId: "", ...span });
+        const query = compileQuery({ all: part === "" ? [] : [phrase(part)], ...span });
         expect(there.matcher("", part)(record)).toBe(query.matches(record));
       }),
     );

@@ -77,7 +77,7 @@ it("completes an address without a path, and says what it looked through when no
     "Nothing found in the last hour. New events take about 10 s; use --since 7d to look further back. Searched 34 files; 28 could be ruled out.\n",
   );
   expect(asked).toMatchObject([
-    { path: "/client/v4/accounts/local/logship/search", body: { text: "customer 4711", order: "newest" } },
+    { path: "/client/v4/accounts/local/logship/search", body: { query: "customer 4711", order: "newest" } },
   ]);
 });
 
@@ -90,7 +90,7 @@ it.each([
   [["--since=30m", "x"], HOUR_MS / 2],
 ])("takes times as the page Search does: %j", async (args, wanted) => {
   const { asked, errors } = await search(args, { body: NOTHING });
-  const { since, until, text: words } = asked[0]?.body ?? {};
+  const { since, until, query: words } = asked[0]?.body ?? {};
   expect([words, Math.round(Date.parse(`${until}`) - Date.parse(`${since}`))]).toEqual(["x", wanted]);
   expect(errors).toMatch(/Nothing found from \d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\. New/);
 });

@@ -2,6 +2,7 @@
  * What takes CPU time, by turns with gzip of the same bytes: the ratios hold on any machine, also
  * on a busy one. In Node, whose V8 and zlib are those of the runtime in kind, but not in version.
  */
+
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
 import { OBJECT_DEFLATE_LEVEL } from "../../src/base/deflate.ts";
 import { EVENTS_BODY_MAX_BYTES, EVENTS_PACE } from "../../src/base/limits.ts";
@@ -9,6 +10,7 @@ import { Memory } from "../../src/base/memory.ts";
 import { inflated, type Pieces } from "../../src/base/streams.ts";
 import type { Fragment } from "../../src/formats/object/encoder.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
+import { phrase } from "../../src/formats/query/meaning.ts";
 import { macKeyOf } from "../../src/formats/queue/mac.ts";
 import { recordLine } from "../../src/formats/record/encode.ts";
 import type { FieldName } from "../../src/formats/record/fields.ts";
@@ -242,7 +244,7 @@ function hashed(piece: Uint8Array): number {
 /** As search reads an object that it has not ruled out. @returns its records. */
 async function scanned(object: Uint8Array): Promise<number> {
   const text = "a text that no record has";
-  const query = compileQuery({ filter: null, text, rayId: "", sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
+  const query = compileQuery({ all: [phrase(text)], sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
   const { records } = await scan(inflated(onePiece(object)), query, ({ line }) => {
     throw new Error(`line ${line} matches`);
   });

@@ -1,10 +1,12 @@
 import type { AnyField, ExtraValues, TraceRecord } from "../record/fields.ts";
 import { canonicalNumber, type Test } from "./operators.ts";
-import type { Filter, FilterCondition } from "./parse.ts";
+import type { FilterCondition, Question } from "./parse.ts";
+import { compileSought } from "./sought.ts";
 import { finder } from "./text-search.ts";
 
 /**
- * Whether a record is to be shipped. Never throws and allocates nothing, whatever the record holds.
+ * Whether a record is to be shipped, or is a hit. Never throws; of a job's filter, it allocates
+ * nothing, whatever the record holds.
  */
 export type RecordPredicate = (record: TraceRecord & ExtraValues) => boolean;
 
@@ -15,7 +17,7 @@ type ValueTest = (value: unknown) => boolean;
  * per record. The predicate sees the record as intake made it (lone surrogates are U+FFFD, missing
  * values are empty), before truncation and projection.
  */
-export function compileFilter(filter: Filter): RecordPredicate {
+export function compileFilter(filter: Question): RecordPredicate {
   switch (filter.kind) {
     case "and":
       return every(filter.nodes.map(compileFilter));
@@ -23,6 +25,8 @@ export function compileFilter(filter: Filter): RecordPredicate {
       return some(filter.nodes.map(compileFilter));
     case "condition":
       return compileCondition(filter);
+    case "sought":
+      return compileSought(filter);
   }
 }
 

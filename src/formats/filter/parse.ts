@@ -4,15 +4,22 @@ import type { ExtraField } from "../record/fields.ts";
 import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts";
 import { jsonFaultAt } from "./json-fault.ts";
 import { appliesTo, OPERATORS, type Operator, operatorsOn, readTest, type Test } from "./operators.ts";
+import type { Sought } from "./sought.ts";
 
-/** A valid filter. */
-export type Filter = FilterGroup | FilterCondition;
+/** Conditions, joined. */
+export type Tree<Condition> = Group<Condition> | Condition;
 
-export interface FilterGroup {
+interface Group<Condition> {
   readonly kind: "and" | "or";
   /** At least one. */
-  readonly nodes: readonly Filter[];
+  readonly nodes: readonly Tree<Condition>[];
 }
+
+/** A valid filter of a job. */
+export type Filter = Tree<FilterCondition>;
+
+/** What a search asks for. */
+export type Question = Tree<FilterCondition | Sought>;
 
 export interface FilterCondition {
   readonly kind: "condition";

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, settled, TimeoutError } from "../../base/platform.ts";
 import type { ListedSketch } from "../../formats/manifest/manifest.ts";
+import type { Needed } from "../../formats/query/needed-terms.ts";
+import { wantedIn } from "../../formats/query/prune.ts";
 import {
   type Head,
   membersIn,
@@ -18,8 +20,6 @@ import { ALL, hashesIn, heldBy, type Wanted } from "../../formats/sketch/wanted.
 import type { ByteRange, OpenDestination } from "../../ship/destinations/destination.ts";
 import { readSmall } from "../../ship/destinations/read-small.ts";
 import { each } from "./listing.ts";
-import type { Needed } from "./needed-terms.ts";
-import { wantedIn } from "./query.ts";
 import type { Source } from "./source.ts";
 
 /** What is known of objects that hold no match. */

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import { ApiError, CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
   OBJECT_HISTORY_MS,
   SEARCH_BODY_MAX_BYTES,
@@ -15,10 +15,11 @@ import { errorText, log } from "../../base/logger.ts";
 import { isolateMemory } from "../../base/memory.ts";
 import { answered, type Platform } from "../../base/platform.ts";
 import { type Config, publishedKeys, readSigning } from "../../config.ts";
-import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
+import { type Filter, parseFilter, type Question } from "../../formats/filter/parse.ts";
 import { rootOf } from "../../formats/manifest/place.ts";
 import { readPublicKey } from "../../formats/manifest/signing.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
+import { ofRay, phrase, readQuery } from "../../formats/query/meaning.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
@@ -55,12 +56,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const read = token === undefined ? null : readCursor(token, question);
   if (token !== undefined && read === null) throw wrong("/cursor", "cursor: does not belong to this search");
   const span = read?.span ?? spanOf(sent, platform.now());
-  const query = compileQuery({
-    ...span,
-    filter: filterOf(sent.filter ?? ""),
-    text: (sent.text ?? "").toWellFormed(),
-    rayId: rayIdOf(sent),
-  });
+  const query = compileQuery({ ...span, all: askedIn(sent) });
   const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
   const archive = await archiveOf(c.env, listedFromMs);
@@ -124,8 +120,27 @@ async function archiveOf(env: Env, listedFromMs: number): Promise<Archive | null
 }
 
 /** Everything that decides which records are hits, and in which order. */
-function questionOf({ since, until, job_id, filter, text, ray_id, order }: AskSearch): string {
-  return JSON.stringify([since, until, job_id, filter, text, ray_id, order]);
+function questionOf({ since, until, job_id, query, filter, text, ray_id, order }: AskSearch): string {
+  // Without a query as the release before had it: its cursors go on.
+  return JSON.stringify([since, until, job_id, filter, text, ray_id, order, ...(query ? [query] : [])]);
+}
+
+/** What every hit matches. @throws ApiError 400 */
+function askedIn(sent: AskSearch): Question[] {
+  const { query = "", text = "" } = sent;
+  const rayId = rayIdOf(sent);
+  const asked = [queryOf(query), filterOf(sent.filter ?? ""), ...(rayId === "" ? [] : [ofRay(rayId)])];
+  if (text !== "") asked.push(phrase(text.toWellFormed()));
+  return asked.filter((each) => each !== null);
+}
+
+/** @throws ApiError 400 with the place of the first fault. */
+function queryOf(text: string): Question | null {
+  const read = readQuery(text);
+  if (read.ok) return read.question;
+  const { at, message } = read.fault;
+  const source = { pointer: "/query", at };
+  throw new ApiError(400, [{ code: CODE.notAllowed, message: `query, character ${at + 1}: ${message}`, source }]);
 }
 
 /** @throws ApiError 400 if it ends before it begins. */

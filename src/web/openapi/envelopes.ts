@@ -32,7 +32,10 @@ export const ENVELOPES: { readonly [name: string]: JsonSchema } = {
       message: { type: "string", description: "The fault, in words." },
     },
     {
-      source: object({ pointer: { type: "string", description: "JSON pointer (RFC 6901) into the request's body." } }),
+      source: object(
+        { pointer: { type: "string", description: "JSON pointer (RFC 6901) into the request's body." } },
+        { at: { ...count, description: "Where in that text, in UTF-16 units from 0; of `query` only." } },
+      ),
     },
   ),
   Message: object({ code: { type: "integer" }, message: { type: "string" } }),

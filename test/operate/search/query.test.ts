@@ -3,16 +3,19 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { compileFilter } from "../../../src/formats/filter/compile.ts";
 import { parseFilter } from "../../../src/formats/filter/parse.ts";
+import { ofRay, phrase } from "../../../src/formats/query/meaning.ts";
+import { wantedIn } from "../../../src/formats/query/prune.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
 import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
 import { ALL, heldBy } from "../../../src/formats/sketch/wanted.ts";
-import { compileQuery, type Query, wantedIn } from "../../../src/operate/search/query.ts";
-import { filters, parts, rays, record, stringsOf } from "./records.ts";
+import { compileQuery, type Query } from "../../../src/operate/search/query.ts";
+import { filters, numbersOf, parts, rays, record, stringsOf } from "./records.ts";
 
-function queryOf(filter: string, text = "", rayId = ""): Query {
+function queryOf(filter: string, text = "", rayId = ""): Query & { text: string; rayId: string; filter: string } {
   const read = parseFilter(filter);
   if (!read.ok) throw new Error(read.faults[0]);
-  return { filter: read.filter, text, rayId, sinceMs: 100, untilMs: 200 };
+  const all = [read.filter, text === "" ? null : phrase(text), rayId === "" ? null : ofRay(rayId)];
+  return { all: all.filter((each) => each !== null), sinceMs: 100, untilMs: 200, filter, text, rayId };
 }
 
 const one = record(fc.integer({ min: 90, max: 210 }));
@@ -38,17 +41,21 @@ describe("a question", () => {
     );
   });
 
-  it("matches as its filter does, within its time, and a text in any string whatever its case", () => {
+  it("matches as its filter does, within its time, and a text in any string whatever its case, or as a number", () => {
     fc.assert(
       fc.property(one, asked, (found, query) => {
-        const { filter, text, rayId } = query;
+        const { text, rayId } = query;
+        const read = parseFilter(query.filter);
+        const filter = read.ok ? read.filter : null;
         const { EventTimestampMs: at } = found;
         const expected =
           at >= 100 &&
           at < 200 &&
           (filter === null || compileFilter(filter)(found as never)) &&
           (rayId === "" || found.Event.RayID === rayId) &&
-          (text === "" || stringsOf(found).some((each) => fold(each).includes(fold(text))));
+          (text === "" ||
+            stringsOf(found).some((each) => fold(each).includes(fold(text))) ||
+            numbersOf(found).some((each) => `${each}` === text));
         expect(compileQuery(query).matches(found)).toBe(expected);
       }),
       { numRuns: 3_000 },

@@ -93,3 +93,9 @@ export const stringsOf = (value: unknown): string[] => {
   if (typeof value === "string") return [value];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsOf) : [];
 };
+
+/** Every number in it. */
+export const numbersOf = (value: unknown): number[] => {
+  if (typeof value === "number") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(numbersOf) : [];
+};

@@ -70,9 +70,7 @@ function sourceOf(object: Stored, pieceBytes: number, late: readonly number[]): 
 }
 
 const QUERY = compileQuery({
-  filter: { kind: "condition", path: ["Outcome"], test: { kind: "eq", text: "exception" }, negated: false },
-  text: "",
-  rayId: "",
+  all: [{ kind: "condition", path: ["Outcome"], test: { kind: "eq", text: "exception" }, negated: false }],
   sinceMs: 0,
   untilMs: 100,
 });

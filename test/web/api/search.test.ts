@@ -87,6 +87,41 @@ describe("POST /search", () => {
     },
   );
 
+  it("finds by a query: words, fields, and what was logged, and reads no object that cannot have it", async () => {
+    const { take, ask, settle } = await shipping();
+    for (const [scriptName, outcome] of [
+      ["shop-a", "ok"],
+      ["shop-b", "exception"],
+    ] as const) {
+      await take(2, { scriptName, outcome });
+      await settle();
+    }
+    const found = async (question: object) => {
+      const { hits, progress } = await ask(question);
+      return [hits.map(({ record }) => record.ScriptName), progress.at(-1)?.read];
+    };
+    expect(await found({ query: "SHOP-A get" })).toEqual([["shop-a", "shop-a"], 2]);
+    expect(await found({ query: "worker:shop-b -outcome:ok status:2xx" })).toEqual([["shop-b", "shop-b"], 1]);
+    expect(await found({ query: "worker:shop-a OR worker:shop-c" })).toEqual([["shop-a", "shop-a"], 1]);
+    expect(await found({ query: "worker:shop-*", text: "hop-b" })).toEqual([["shop-b", "shop-b"], 2]);
+    expect(await found({ query: "status:5xx" })).toEqual([[], 2]);
+  });
+
+  it("points at the fault of a query", async () => {
+    setClock(NOON);
+    const { status, body } = await call("POST", "/logship/search", { query: 'path:/a "b' });
+    expect([status, body.errors]).toEqual([
+      400,
+      [
+        {
+          code: 1004,
+          message: "query, character 9: this quote is not closed",
+          source: { pointer: "/query", at: 8 },
+        },
+      ],
+    ]);
+  });
+
   it("reads all objects of a job that keeps no sketches, and finds the same", async () => {
     const { take, ask, settle } = await shipping({ sketches: false });
     await take(3);
@@ -182,6 +217,8 @@ describe("POST /search", () => {
     [{ limit: 1_001 }, "limit"],
     [{ order: "best" }, "order"],
     [{ text: "x".repeat(1_001) }, "text"],
+    [{ query: "x".repeat(2_001) }, "query"],
+    [{ query: "status:teapot" }, "status is a number"],
     [{ unknown: 1 }, "unknown"],
   ])("refuses %j", async (question, words) => {
     setClock(NOON);

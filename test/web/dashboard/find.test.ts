@@ -26,7 +26,7 @@ describe("Find", () => {
     expect(await found(visitor, " CHECKout ")).toEqual([
       `/jobs/${id} Checkout, failed job`,
       "/functions/checkout checkout Worker",
-      "/search?text=CHECKout&amp;last=24h Search the last day for CHECKout records",
+      "/search?q=CHECKout&amp;last=24h Search the last day for CHECKout records",
     ]);
     expect(await found(visitor, `${id}`)).toContain(`/jobs/${id} Checkout, failed job`);
     expect(await found(visitor, "hold")).toContain("/set-aside On hold page");

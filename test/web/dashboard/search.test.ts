@@ -29,7 +29,7 @@ describe("the address of a search", () => {
     expect(questionOf(asked(query), NOON)).toEqual({
       since: "2100-11-19T12:00:00.000Z",
       until: "2100-11-20T12:00:00.000Z",
-      text: "card declined",
+      query: '"card declined"',
       job_id: 3,
       filter:
         '{"where":{"and":[{"or":[{"key":"Outcome","operator":"!eq","value":"ok"},{"key":"Exceptions","operator":"contains","value":""},{"key":"Event.Response.Status","operator":"geq","value":500}]},{"key":"ScriptName","operator":"eq","value":"shop"}]}}',
@@ -37,9 +37,12 @@ describe("the address of a search", () => {
   });
 
   it.each([
-    ["text=8F14e45fceea167A-FRA", { ray_id: "8f14e45fceea167a" }],
-    ["ray_id=8f14e45fceea167a", { ray_id: "8f14e45fceea167a" }],
-    ["text=8f14e45fceea167", { text: "8f14e45fceea167" }],
+    ["q=status:5xx+checkout", { query: "status:5xx checkout" }],
+    ["q=8F14e45fceea167A-FRA", { query: "ray:8f14e45fceea167a" }],
+    // Of addresses from before.
+    ["text=8F14e45fceea167A-FRA", { query: "ray:8f14e45fceea167a" }],
+    ["ray_id=8f14e45fceea167a", { query: "ray:8f14e45fceea167a" }],
+    ["text=say+%22hi%22", { query: '"say \\"hi\\""' }],
     [
       "since=2100-11-20+10:30&until=2100-11-20T11:00%2B01:00",
       { since: "2100-11-20T10:30:00.000Z", until: "2100-11-20T10:00:00.000Z" },
@@ -59,7 +62,7 @@ describe("the address of a search", () => {
   });
 
   it("gets a condition with each value that is clicked, beside those that it has", () => {
-    const once = narrowed(asked("text=a&cursor=x"), { key: "Outcome", operator: "eq", value: "ok" }, false);
+    const once = narrowed(asked("q=a&cursor=x"), { key: "Outcome", operator: "eq", value: "ok" }, false);
     const twice = narrowed(once, { key: "Event.Response.Status", operator: "eq", value: 500 }, true);
     expect(new URL(searchPath(twice), "http://x").searchParams.get("filter")).toBe(
       '{"where":{"and":[{"key":"Outcome","operator":"eq","value":"ok"},{"key":"Event.Response.Status","operator":"!eq","value":500}]}}',
@@ -91,7 +94,7 @@ describe("the page Search", () => {
 
   it("says when nothing is found, and when not all could be searched", async () => {
     const { visitor, clock } = await shipped(1);
-    expect(textOf((await visitor.get("/search?text=nowhere&last=1h")).html)).toContain("Nothing found");
+    expect(textOf((await visitor.get("/search?q=nowhere&last=1h")).html)).toContain("Nothing found");
     await createJob(freshBucket().name, { output_options: { output_type: "csv", field_names: ["ScriptName"] } });
     clock.advance(1_000);
     await deliver(pack(new Oracle({ at: NOON, name: "b" }).mint(1), clock.nowMs()));
@@ -121,7 +124,7 @@ describe("the page Search", () => {
     expect(await Promise.all(byOutcome.map(([, href]) => hits(href)))).toEqual([1, 0, 0]);
     const [[label, wider] = []] = await waysOf("last=around&at=2100-11-20+13:00");
     expect([label, await hits(wider ?? "")]).toEqual(["60 min more before and after", 1]);
-    expect(await waysOf("last=90d&text=nowhere")).toEqual([]);
+    expect(await waysOf("last=90d&q=nowhere")).toEqual([]);
   });
 
   it("shows how long each took, and leads from a bar to the records of its time", async () => {
@@ -181,8 +184,8 @@ describe("the page Search", () => {
   it("is in the address after its form was sent, and shows the form again for a button of the builder", async () => {
     setClock(NOON);
     const visitor = await Visitor.signedIn();
-    const form = "text=a&outcome=&last=1h&since=x&filter-was=%22%22";
-    expect((await visitor.get(`/search?${form}`)).location).toBe("/search?text=a&last=1h");
+    const form = "q=a&outcome=&last=1h&since=x&filter-was=%22%22";
+    expect((await visitor.get(`/search?${form}`)).location).toBe("/search?q=a&last=1h");
     const { html, status } = await visitor.get(`/search?${form}&do=filter:add:0`);
     expect(status).toBe(200);
     expect(html).toContain('name="key-0"');
@@ -196,6 +199,7 @@ describe("the page Search", () => {
     ["since=2100-11-20&until=2100-11-19", "until: must be later than since"],
     ["filter=%7B", "bad predicate"],
     ["job=99", "job not found"],
+    ["q=say+%22a+b&last=1h", 'query, character 5: this quote is not closed say " a b Search for it as a phrase'],
   ])("says what is wrong with %s", async (query, words) => {
     setClock(NOON);
     const { html, status } = await (await Visitor.signedIn()).get(`/search?${query}`);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { SEARCH_CURSOR_MAX, SEARCH_HITS_MAX, SEARCH_TEXT_MAX } from "../../../base/limits.ts";
+import { QUERY_MAX_UNITS, SEARCH_CURSOR_MAX, SEARCH_HITS_MAX, SEARCH_TEXT_MAX } from "../../../base/limits.ts";
 import { JOB_FIELDS } from "../../../ship/job/job-schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, JobId } from "./common.ts";
@@ -9,17 +9,20 @@ export const AskSearch = z
     since: AskedTime.optional().describe("RFC 3339. Events at or after this time; by default an hour before `until`."),
     until: AskedTime.optional().describe("Events before this time; by default now."),
     job_id: JobId.optional().describe("One job; by default all of them."),
-    filter: JOB_FIELDS.filter.optional().describe("As a job's `filter`, on the record as it was shipped."),
-    text: z
+    query: z
       .string()
-      .max(SEARCH_TEXT_MAX)
+      .max(QUERY_MAX_UNITS)
       .optional()
-      .describe("A part of any string in the record, whatever its case. Names of fields do not count."),
+      .describe(
+        'Words, `"phrases"`, `-not`, `OR`, `(…)`, `field:value`: `status:5xx checkout -worker:billing`. docs/search.md has the language. A fault is code 1004, with its place in `source.at`.',
+      ),
+    filter: JOB_FIELDS.filter.optional().describe("As a job's `filter`, on the record as it was shipped."),
+    text: z.string().max(SEARCH_TEXT_MAX).optional().describe("As a phrase of `query`."),
     ray_id: z
       .string()
       .max(64)
       .optional()
-      .describe("`Event.RayID`. What follows a `-`, as in the header `cf-ray`, does not count."),
+      .describe("As `ray:` of `query`. What follows a `-`, as in the header `cf-ray`, does not count."),
     order: z.enum(["newest", "oldest"]).default("newest"),
     limit: z.int().min(1).max(SEARCH_HITS_MAX).default(100).describe("Hits of one answer."),
     cursor: z.string().max(SEARCH_CURSOR_MAX).optional().describe("Of the answer before, with the same question."),
@@ -64,6 +67,7 @@ export const SEARCH = {
         until: "2026-11-20T18:00:00Z",
       },
     },
-    { name: "What it would read", body: { text: "declined", dry_run: true } },
+    { name: "In the language of searches", body: { query: "status:5xx path:/checkout/* -worker:billing" } },
+    { name: "What it would read", body: { query: "declined", dry_run: true } },
   ],
 } satisfies RouteDoc;

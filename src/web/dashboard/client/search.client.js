@@ -37,7 +37,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape") return close();
   if (isTyping(document.activeElement)) return;
-  if (event.key === "/") document.getElementById("field-text")?.focus();
+  if (event.key === "/") document.getElementById("field-q")?.focus();
   else if (event.key === "j") move(1);
   else if (event.key === "k") move(-1);
   else return;

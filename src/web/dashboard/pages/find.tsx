@@ -64,7 +64,7 @@ async function find({ api, viewer }: PageContext, wanted: string): Promise<Found
     .map(({ id }): Found => ({ href: functionPath(id), label: id, kind: "Worker" }));
   const records: Found[] =
     wanted !== "" && may(viewer, "logs:read")
-      ? [{ href: `/search?${new URLSearchParams({ text: wanted, last: "24h" })}`, label: wanted, kind: "records" }]
+      ? [{ href: `/search?${new URLSearchParams({ q: wanted, last: "24h" })}`, label: wanted, kind: "records" }]
       : [];
   return [...named, ...called, ...pages, ...records];
 }

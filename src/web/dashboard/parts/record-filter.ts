@@ -36,6 +36,7 @@ export function recordFilters() {
     },
     holds(value: unknown, folded: string): boolean {
       if (typeof value === "string") return to.fold(value).includes(folded);
+      if (typeof value === "number") return to.fold(String(value)) === folded;
       return typeof value === "object" && value !== null && Object.values(value).some((each) => to.holds(each, folded));
     },
     /** The value at a path through own properties; not into lists. */

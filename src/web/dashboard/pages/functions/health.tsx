@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import { count, duration, plural } from "../../../../base/words.ts";
+import { quoted } from "../../../../formats/query/show.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -165,7 +166,8 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
 
 /** Finds one record: nothing else is searched than the millisecond of its event. */
 function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
-  return searchPath({ text: ray_id ?? "", function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
+  const q = ray_id ? `ray:${quoted(ray_id)}` : "";
+  return searchPath({ q, function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
 }
 
 /** `25 %`. */

@@ -1,7 +1,12 @@
 import type { FC } from "hono/jsx";
+import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
+import { parseFilter } from "../../../../formats/filter/parse.ts";
+import { filterAsQuery } from "../../../../formats/query/show.ts";
+import { EXTRA_FIELDS } from "../../../../formats/record/fields.ts";
 import { isMasked } from "../../../../ship/destinations/parse.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { State } from "../../parts/panel.tsx";
+import { searchPath } from "../search/address.ts";
 
 /** A masked destination without its keys. "": no key decrypts it. */
 export const Destination: FC<{ conf: string }> = ({ conf }) =>
@@ -19,12 +24,26 @@ function withoutKeys(conf: string): string {
   return kept.length === 0 ? place : `${place}?${kept.join("&")}`;
 }
 
-export const FilterText: FC<{ filter: string | null | undefined }> = ({ filter }) =>
-  filter == null || filter === "" ? null : (
+/** As a query that finds what it keeps, and as JSON. */
+export const FilterText: FC<{ filter: string | null | undefined; job: number }> = ({ filter, job }) => {
+  const read = parseFilter(filter ?? "", EXTRA_FIELDS);
+  if (filter == null || filter === "") return null;
+  const q = read.ok && read.filter !== null ? filterAsQuery(read.filter) : "";
+  return (
     <details>
       <summary>Filter</summary>
+      {q !== "" && (
+        <p>
+          As a search:{" "}
+          <code>
+            <Foreign text={q} max={QUERY_MAX_UNITS} />
+          </code>{" "}
+          {q.length <= QUERY_MAX_UNITS && <a href={searchPath({ q, job: `${job}`, last: "1h" })}>Search with it</a>}
+        </p>
+      )}
       <pre class="whole">
         <Foreign text={filter} max={8_192} />
       </pre>
     </details>
   );
+};

@@ -170,7 +170,7 @@ const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
           ["Changed", <Time at={job.time_modified} />],
         ]}
       />
-      <FilterText filter={job.filter} />
+      <FilterText filter={job.filter} job={job.id} />
       <Actions job={job} viewer={viewer} isReadable={terms?.isReadable ?? true} />
     </Panel>
   );

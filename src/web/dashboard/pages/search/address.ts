@@ -1,3 +1,4 @@
+import { quoted } from "../../../../formats/query/show.ts";
 import { type Condition, combined, narrowed as narrowedFilter } from "../../parts/record-filter.ts";
 import { readTree } from "../shipping/filter-tree.ts";
 import { around, between } from "./when.ts";
@@ -30,8 +31,8 @@ export const OUTCOMES = {
 
 /** A search, as the address of its page has it. All fields are as they were typed. */
 export interface Asked {
-  /** A text, or a ray id. */
-  text: string;
+  /** In the language of searches. */
+  q: string;
   /** Name of a function; "": all. */
   function: string;
   /** A key of {@link OUTCOMES}, or any outcome. */
@@ -54,14 +55,21 @@ export interface Asked {
 }
 
 const FIELDS = [
-  ...["text", "function", "outcome", "slower", "job", "last", "since", "until", "at", "zone"],
+  ...["q", "function", "outcome", "slower", "job", "last", "since", "until", "at", "zone"],
   ...["order", "filter", "cursor"],
 ] as (keyof Asked)[];
+
+/** Sixteen hex digits, as `cf-ray` has them, with or without what follows them there. */
+const RAY_ID = /^([0-9a-f]{16})(?:-[a-z]{3})?$/i;
 
 /** null: nothing is asked yet. */
 export function askedOf(query: URLSearchParams): Asked | null {
   const asked = Object.fromEntries(FIELDS.map((name) => [name, (query.get(name) ?? "").trim()])) as unknown as Asked;
-  asked.text ||= (query.get("ray_id") ?? "").trim();
+  const text = (query.get("text") ?? "").trim();
+  const ray = RAY_ID.exec(asked.q || text || (query.get("ray_id") ?? "").trim())?.[1];
+  // As addresses had it before there was a language; a ray id that is pasted is one.
+  if (ray !== undefined) asked.q = `ray:${ray.toLowerCase()}`;
+  else if (asked.q === "" && text !== "") asked.q = quoted(text);
   if ([...query.keys()].length === 0) return null;
   if (asked.last === "" && asked.since !== "") asked.last = OWN_TIME;
   if (asked.last === "" && asked.at !== "") asked.last = AROUND;
@@ -99,9 +107,6 @@ export function narrowed(asked: Asked, condition: Condition, isAgainst: boolean)
   return { ...asked, filter: narrowedFilter(asked.filter, condition, isAgainst), cursor: "" };
 }
 
-/** Sixteen hex digits, as `cf-ray` has them, with or without what follows them there. */
-const RAY_ID = /^([0-9a-f]{16})(?:-[a-z]{3})?$/i;
-
 /** The time that a search is about, in ms. @throws RangeError with a text that is no time. */
 function spanOf({ last, since, until, at, zone }: Asked, nowMs: number): [since: number, until: number] {
   if (last === AROUND && at !== "") return around(at, zone, nowMs);
@@ -111,12 +116,11 @@ function spanOf({ last, since, until, at, zone }: Asked, nowMs: number): [since:
 /** The body of `POST /search`. @throws RangeError with a text that is no time. */
 export function questionOf(asked: Asked, nowMs: number): Question {
   const [since, until] = spanOf(asked, nowMs);
-  const ray = RAY_ID.exec(asked.text)?.[1];
   const filter = filterOf(asked);
   return {
     since: new Date(since).toISOString(),
     until: new Date(until).toISOString(),
-    ...(ray !== undefined ? { ray_id: ray.toLowerCase() } : asked.text !== "" && { text: asked.text }),
+    ...(asked.q !== "" && { query: asked.q }),
     ...(asked.job !== "" && { job_id: Number(asked.job) }),
     ...(filter !== "" && { filter }),
     ...(asked.order === "oldest" && { order: "oldest" }),

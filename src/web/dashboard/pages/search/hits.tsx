@@ -2,6 +2,7 @@ import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import { bytes, count, duration, plural } from "../../../../base/words.ts";
+import { quoted } from "../../../../formats/query/show.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
@@ -58,7 +59,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
   const response = await api.raw("POST", "/logship/search", { ...question, limit: HITS_SHOWN });
   if (!response.ok || response.body === null) {
     const { errors } = (await response.json()) as { errors: ErrorEntry[] };
-    yield <Refused errors={errors} />;
+    yield <Refused errors={errors} asked={asked} />;
     return;
   }
   yield raw(
@@ -106,17 +107,34 @@ export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator
   }
 }
 
-const Refused: FC<{ errors: readonly ErrorEntry[] }> = ({ errors }) => (
-  <Notice kind="warn" title="The search was refused">
-    <ul>
-      {errors.map(({ message }) => (
-        <li>
-          <Foreign text={message} max={400} />
-        </li>
-      ))}
-    </ul>
-  </Notice>
-);
+const Refused: FC<{ errors: readonly ErrorEntry[]; asked: Asked }> = ({ errors, asked }) => {
+  const at = errors.find(({ source }) => source?.pointer === "/query")?.source?.at;
+  return (
+    <Notice kind="warn" title="The search was refused">
+      <ul>
+        {errors.map(({ message }) => (
+          <li>
+            <Foreign text={message} max={400} />
+          </li>
+        ))}
+      </ul>
+      {at !== undefined && (
+        <>
+          <p class="query-fault mono">
+            <Foreign text={asked.q.slice(Math.max(0, at - 60), at)} max={60} />
+            <mark>
+              <Foreign text={asked.q.slice(at, at + 1) || " "} max={1} />
+            </mark>
+            <Foreign text={asked.q.slice(at + 1, at + 61)} max={60} />
+          </p>
+          <p>
+            <a href={searchPath({ ...asked, q: quoted(asked.q), cursor: "" })}>Search for it as a phrase</a>
+          </p>
+        </>
+      )}
+    </Notice>
+  );
+};
 
 /** Each stands in place of the one before it: the style sheet shows the last. */
 const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number; copies: number }> = (progress) => (
@@ -173,7 +191,7 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ h
         id={id}
         record={record}
         links={(condition) =>
-          asked.text.length + asked.filter.length + `${condition.value}`.length > LINK_MAX
+          asked.q.length + asked.filter.length + `${condition.value}`.length > LINK_MAX
             ? null
             : {
                 is: searchPath(narrowed(asked, condition, false)),
@@ -202,7 +220,9 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
         </a>
       )}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
-        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other Workers</a>
+        <a href={searchPath({ q: `ray:${quoted(ray)}`, ...around(300_000), order: "oldest" })}>
+          Same request in other Workers
+        </a>
       )}
       {atMs !== null && typeof script === "string" && (
         <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
@@ -305,9 +325,7 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
           ))}
         </p>
       )}
-      {asked.text !== "" && (
-        <p>logship looks for a text as a whole within one string of a record. A shorter text may find more.</p>
-      )}
+      {asked.q !== "" && <p>A record must have all words of a search. Fewer words may find more.</p>}
     </>
   );
 };

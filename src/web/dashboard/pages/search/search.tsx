@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import { encodeUtf8 } from "../../../../base/bytes.ts";
 import { CODE, type ErrorEntry } from "../../../../base/errors.ts";
+import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
 import { type Pieces, streamOf } from "../../../../base/streams.ts";
 import { plural } from "../../../../base/words.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -65,13 +66,14 @@ const SearchForm: FC<{
       <form method="get" action="/search" class="search-form" id="search-form">
         <div class="search-fields">
           <Field
-            name="text"
-            label="Text or ray id"
+            name="q"
+            label="Search"
             type="search"
-            value={visible(asked.text)}
+            value={visible(asked.q)}
+            placeholder="status:5xx path:/checkout/* declined"
             spellcheck={false}
             autocomplete="off"
-            maxlength={1_000}
+            maxlength={QUERY_MAX_UNITS}
           />
           <Field name="function" label="Worker" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
           <Select
@@ -153,7 +155,7 @@ const SearchForm: FC<{
         </details>
       </form>
       <p class="quiet keys">
-        <kbd>/</kbd> text, <kbd>j</kbd> <kbd>k</kbd> next and previous record, <kbd>Enter</kbd> open, <kbd>Esc</kbd>{" "}
+        <kbd>/</kbd> search, <kbd>j</kbd> <kbd>k</kbd> next and previous record, <kbd>Enter</kbd> open, <kbd>Esc</kbd>{" "}
         close
       </p>
     </Panel>
@@ -171,6 +173,14 @@ const Start: FC = () => (
         <a href={searchPath({ ...NOTHING, slower: "1000" })}>Records slower than a second in the last hour</a>
       </li>
       <li>One request: enter its ray id, or a part of its URL, its logs or its error.</li>
+      <li>
+        <code>card declined</code> both words, <code>"card declined"</code> together, <code>-test</code> without,{" "}
+        <code>timeout OR deadline</code> either
+      </li>
+      <li>
+        <code>level:error</code>, <code>status:5xx</code>, <code>path:/checkout/*</code>, <code>worker:shop</code>,{" "}
+        <code>took:&gt;1s</code>, <code>customer:4711</code> of a logged object
+      </li>
       <li>
         In a terminal: <code>npm run search -- ray 8f14e45fceea167a</code>
       </li>

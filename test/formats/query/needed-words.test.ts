@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Needed, wordsWithin } from "../../../src/formats/query/needed-terms.ts";
 import { fold, termsIn } from "../../../src/formats/sketch/terms.ts";
-import { type Needed, wordsWithin } from "../../../src/operate/search/needed-terms.ts";
 
 const UUID = "8f14e45f-ceea-167a-9e8b-0123456789ab";
 

@@ -1,4 +1,4 @@
-import { fold, runsIn, UUID_GROUPS, UUID_LENGTH, type Word } from "../../formats/sketch/terms.ts";
+import { fold, runsIn, UUID_GROUPS, UUID_LENGTH, type Word } from "../sketch/terms.ts";
 
 /** Words that a record with a match has. null: any record may match. */
 export type Needed = string | { readonly all: readonly Needed[] } | { readonly any: readonly Needed[] } | null;

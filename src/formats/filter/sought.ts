@@ -1,0 +1,220 @@
+import { parsedJson } from "../../base/bytes.ts";
+import { FIELDS_MAX_UNITS } from "../../base/limits.ts";
+import { fold } from "../sketch/terms.ts";
+import type { Test } from "./operators.ts";
+import { finder } from "./text-search.ts";
+
+/** Where in a record the values are that a search tests. Paths lead through arrays, too. */
+export type Where =
+  /** At the end of a path. */
+  | { readonly kind: "at"; readonly path: readonly string[] }
+  /** Anywhere below it; an empty path: in the record. */
+  | { readonly kind: "below"; readonly path: readonly string[] }
+  /** At the end of a path into an object that was logged. */
+  | { readonly kind: "logged"; readonly path: readonly string[] }
+  /** A part of the request's URL; `target`: its path and query. */
+  | { readonly kind: "url"; readonly part: "host" | "hostname" | "path" | "target" };
+
+/** Texts are folded. */
+export type SoughtTest =
+  | Extract<Test, { readonly bound: number }>
+  /** A string that has the text within, or a number that is written like it. */
+  | { readonly kind: "holds"; readonly text: string }
+  /** A string, number or boolean that is written like the text; `begins`, `ends`: there, at least. */
+  | { readonly kind: "like"; readonly text: string; readonly begins: boolean; readonly ends: boolean }
+  /** Neither missing nor empty. */
+  | { readonly kind: "there" };
+
+/** A condition of a search: true if any of these values passes; negated, if none does. */
+export interface Sought {
+  readonly kind: "sought";
+  readonly where: Where;
+  readonly test: SoughtTest;
+  readonly negated: boolean;
+}
+
+/** A record, or what an object has in place of one. */
+type Json = { readonly [name: string]: unknown };
+
+/** Never throws, whatever the record holds, and recurses into nothing: it may nest deeply. */
+export function compileSought({ where, test, negated }: Sought): (record: object) => boolean {
+  if (where.kind === "below" && where.path.length === 0 && test.kind === "holds") {
+    const isIn = finder(test.text);
+    return (record) => {
+      const { texts, numbers } = scalarsOf(record);
+      return (numbers.has(test.text) || texts.some(isIn)) !== negated;
+    };
+  }
+  const values = valuesOf(where, test);
+  const passes = passing(test);
+  return (record) => values(record).some(passes) !== negated;
+}
+
+/** Whether one value passes a test. */
+export function passing(test: SoughtTest): (value: unknown) => boolean {
+  switch (test.kind) {
+    case "lt":
+      return (value) => typeof value === "number" && value < test.bound;
+    case "leq":
+      return (value) => typeof value === "number" && value <= test.bound;
+    case "gt":
+      return (value) => typeof value === "number" && value > test.bound;
+    case "geq":
+      return (value) => typeof value === "number" && value >= test.bound;
+    case "there":
+      return isThere;
+    case "holds": {
+      const isIn = finder(test.text);
+      return (value) =>
+        typeof value === "string" ? isIn(fold(value)) : typeof value === "number" && spelled(value) === test.text;
+    }
+    case "like": {
+      const { text, begins, ends } = test;
+      const isIn = finder(text);
+      return (value) => {
+        const own = spelled(value);
+        if (own === null) return false;
+        if (begins) return ends ? own === text : own.startsWith(text);
+        return ends ? own.endsWith(text) : isIn(own);
+      };
+    }
+  }
+}
+
+/** Folded, as JSON writes it, a string without its quotes; null: it is an object, or missing. */
+function spelled(value: unknown): string | null {
+  if (typeof value === "string") return fold(value);
+  return typeof value === "number" || typeof value === "boolean" ? fold(String(value)) : null;
+}
+
+function isThere(value: unknown): boolean {
+  if (typeof value === "object" && value !== null)
+    return Object.values(value).some((below) => below !== "" && below !== null);
+  return value !== undefined && value !== null && value !== "";
+}
+
+function valuesOf(where: Where, test: SoughtTest): (record: object) => unknown[] {
+  switch (where.kind) {
+    case "at": {
+      const walk = walker(where.path);
+      return (record) => walk(record);
+    }
+    case "below": {
+      const walk = walker(where.path);
+      return (record) => walk(record).flatMap(allBelow);
+    }
+    case "logged":
+      return logged(where.path, test);
+    case "url": {
+      const { part } = where;
+      return (record) => urls(record).map((url) => partOf(url, part));
+    }
+  }
+}
+
+/**
+ * The values at the end of a path, through own properties of objects and elements of arrays. What
+ * is left of a path may be one name with dots in it.
+ */
+function walker(path: readonly string[]): (root: unknown) => unknown[] {
+  const rests = path.map((_name, i) => path.slice(i).join("."));
+  return (root) => {
+    const found: unknown[] = [];
+    const left: [value: unknown, at: number][] = [[root, 0]];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const [value, at] = next;
+      if (Array.isArray(value)) for (const element of value) left.push([element, at]);
+      else if (at === path.length) found.push(value);
+      else if (typeof value === "object" && value !== null) {
+        const [name, rest] = [path[at] as string, rests[at] as string];
+        if (Object.hasOwn(value, name)) left.push([(value as Json)[name], at + 1]);
+        if (rest !== name && Object.hasOwn(value, rest)) left.push([(value as Json)[rest], path.length]);
+      }
+    }
+    return found;
+  };
+}
+
+/** Every value below one that is no object. */
+function allBelow(root: unknown): unknown[] {
+  const found: unknown[] = [];
+  const left: unknown[] = [root];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value === "object" && value !== null) for (const below of Object.values(value)) left.push(below);
+    else found.push(value);
+  }
+  return found;
+}
+
+interface Scalars {
+  /** Folded. */
+  readonly texts: readonly string[];
+  /** As JSON writes them, folded. */
+  readonly numbers: ReadonlySet<string>;
+}
+
+/** Of the record in hand: each word of a question asks for them. */
+const scalars = new WeakMap<object, Scalars>();
+
+function scalarsOf(record: object): Scalars {
+  const before = scalars.get(record);
+  if (before !== undefined) return before;
+  const all = allBelow(record);
+  const found = {
+    texts: all.filter((value) => typeof value === "string").map(fold),
+    numbers: new Set(all.filter((value) => typeof value === "number").map((value) => fold(String(value)))),
+  };
+  scalars.set(record, found);
+  return found;
+}
+
+const messages = walker(["Logs", "Message"]);
+
+/** ASCII that is written as an escape, as no writer of JSON does. */
+const ESCAPED_ASCII = /\\u00[2-7]/i;
+
+/**
+ * The values of a logged object: of a row, or among the arguments of a log line, where it is a
+ * text. One that escapes ASCII is not looked into: what is asked for stands in it as it is.
+ */
+function logged(path: readonly string[], test: SoughtTest): (record: object) => unknown[] {
+  const walk = walker(path);
+  const name = longestPlain(path.at(-1) as string);
+  const part = "text" in test ? longestPlain(test.text) : "";
+  const objectIn = (text: string): unknown => {
+    if (text.length > FIELDS_MAX_UNITS || !text.includes(name)) return undefined;
+    const trimmed = text.trim();
+    if (!trimmed.startsWith("{") || !trimmed.endsWith("}")) return undefined;
+    return fold(text).includes(part) && !ESCAPED_ASCII.test(text) ? parsedJson(trimmed) : undefined;
+  };
+  return (record) => {
+    const { Fields } = record as Json;
+    const objects = messages(record).map((each) => (typeof each === "string" ? objectIn(each) : each));
+    return [Fields, ...objects].flatMap(walk);
+  };
+}
+
+/** The longest run of a text that JSON writes as it is, whatever writes it. */
+export function longestPlain(text: string): string {
+  return longest([...text.matchAll(/[ !#-.0-[\]-~]+/g)].map(([run]) => run));
+}
+
+export function longest(texts: readonly string[]): string {
+  return texts.reduce((best, text) => (text.length > best.length ? text : best), "");
+}
+
+const urlsAt = walker(["Event", "Request", "URL"]);
+
+function urls(record: object): string[] {
+  return urlsAt(record).filter((value) => typeof value === "string");
+}
+
+/** Takes a URL apart as it is written; one without a scheme is a path. */
+const URL_PARTS = /^(?:[a-z][a-z0-9+.-]*:\/\/([^:/?#]*)([^/?#]*))?([^?#]*)(\?[^#]*)?/i;
+
+function partOf(url: string, part: Extract<Where, { kind: "url" }>["part"]): string {
+  const [, hostname = "", port = "", written = "", query = ""] = URL_PARTS.exec(url) ?? [];
+  const path = written === "" && hostname !== "" ? "/" : written;
+  return { host: hostname + port, hostname, path, target: path + query }[part];
+}
