@@ -3,8 +3,9 @@ import { encodeUtf8 } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { within } from "../../base/platform.ts";
 import { type Span, writeCursor } from "./cursor.ts";
-import { type Asked, type NotSearched, type Progress, search } from "./search.ts";
+import { type Asked, search } from "./search.ts";
 import type { Listed } from "./sources.ts";
+import type { NotSearched, Progress } from "./walk.ts";
 
 /** The last line of an answer. */
 interface End {

@@ -12,9 +12,9 @@ import type { BatchPlace } from "./cursor.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-terms.ts";
-import type { NotSearched, Sources } from "./search.ts";
 import type { Known, SearchedJob, Source } from "./source.ts";
 import { records } from "./waiting.ts";
+import type { NotSearched, Sources } from "./walk.ts";
 
 /** `end` null: it may have more to read. */
 export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
