@@ -29,6 +29,7 @@ const ROWS = [
   ["config"],
   ["formats/manifest"],
   ["formats/object"],
+  ["formats/query"],
   ["formats/queue", "formats/filter", "formats/output", "formats/json"],
   ["formats/secrets", "formats/sketch", "formats/record"],
   ["base/storage", "base/streams"],

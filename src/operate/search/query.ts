@@ -29,6 +29,8 @@ export interface CompiledQuery {
    */
   readonly foldedPart: string;
   readonly needed: Needed;
+  /** Fields of a record that decide whether it matches; null: all may. */
+  readonly fields: ReadonlySet<string> | null;
 }
 
 /**
@@ -52,8 +54,13 @@ export function compileQuery(query: Query): CompiledQuery {
       return passes(record as TraceRecord & ExtraValues) && holds(record);
     },
     foldedPart: fold(longest(parts).slice(0, PART_MAX)),
+    fields: query.text === "" ? new Set(["EventTimestampMs", ...(filter === null ? [] : fieldsOf(filter))]) : null,
     needed: allOf([filter === null ? null : neededBy(filter), wordsWithin(query.text, false, false)]),
   };
+}
+
+function fieldsOf(filter: Filter): string[] {
+  return filter.kind === "condition" ? [filter.path[0]] : filter.nodes.flatMap(fieldsOf);
 }
 
 function withRayId({ filter, rayId }: Query): Filter | null {

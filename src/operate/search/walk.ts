@@ -74,6 +74,8 @@ export interface WalkAsked {
   /** Of the page before; null: this is the first. */
   cursor: Cursor | null;
   bounds: WalkBounds;
+  /** Fields of records that are looked at; null, or absent: any. */
+  fields?: ReadonlySet<string> | null;
   /** The client is gone: nothing more is read. */
   signal: AbortSignal;
   platform: Pick<Platform, "now">;
@@ -238,7 +240,7 @@ export abstract class Walk {
 
   async #readOne(source: Source): Promise<void> {
     const { job } = source;
-    const { query, signal, platform } = this.#asked;
+    const { query, signal, platform, fields = null } = this.#asked;
     const untilMs = platform.now() + OBJECT_MS;
     this.#begun += 1;
     if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
@@ -251,8 +253,10 @@ export abstract class Walk {
           this.progress.bytesRead += bytes;
           if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
           if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
-        });
-        const { records, unreadable } = await scan(this.#whileWanted(content), query, reading.found);
+        }, fields);
+        const { bytes, records, unreadable } = await scan(this.#whileWanted(content), query, reading.found);
+        // Of some fields, it is less.
+        if (!source.isHeld) this.#rawBytes += bytes - source.rawBytes;
         this.progress.records += records;
         this.progress.read += 1;
         if (unreadable > 0) this.#leave(source, `${unreadable} of its lines are not JSON records`);
