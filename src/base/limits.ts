@@ -715,6 +715,10 @@ export const SEARCH_MS = 30_000;
 export const SEARCH_READS_AT_ONCE = 4;
 /** What one search holds in memory, in bytes: hits, the objects listed, pieces of what is read. */
 export const SEARCH_HELD_BYTES = 12_000_000;
+/** A count holds so much more, in bytes: its groups, and those of objects that are being read. */
+export const COUNT_HELD_BYTES = 20_000_000;
+/** Groups that an answer tells. */
+export const COUNT_TOP_MAX = 1_000;
 /** How long a client may take for what is left of its answer when the search has ended, in ms. */
 export const SEARCH_TAKEN_MS = 60_000;
 /** Searches of one caller at once. */

@@ -45,7 +45,7 @@ export function compileSought({ where, test, negated }: Sought): (record: object
       return (numbers.has(test.text) || texts.some(isIn)) !== negated;
     };
   }
-  const values = valuesOf(where, test);
+  const values = valuesAt(where, "text" in test ? test.text : "");
   const passes = passing(test);
   return (record) => values(record).some(passes) !== negated;
 }
@@ -93,7 +93,11 @@ function isThere(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }
 
-function valuesOf(where: Where, test: SoughtTest): (record: object) => unknown[] {
+/**
+ * The values there, in their order in the record.
+ * @param text what each of them has within, folded, where that is known.
+ */
+export function valuesAt(where: Where, text = ""): (record: object) => unknown[] {
   switch (where.kind) {
     case "at": {
       const walk = walker(where.path);
@@ -104,11 +108,24 @@ function valuesOf(where: Where, test: SoughtTest): (record: object) => unknown[]
       return (record) => walk(record).flatMap(allBelow);
     }
     case "logged":
-      return logged(where.path, test);
+      return logged(where.path, text);
     case "url": {
       const { part } = where;
       return (record) => urls(record).map((url) => partOf(url, part));
     }
+  }
+}
+
+/** The fields of a record that values there are in; null: all. */
+export function fieldsAt(where: Where): readonly string[] | null {
+  switch (where.kind) {
+    case "at":
+    case "below":
+      return where.path.length === 0 ? null : where.path.slice(0, 1);
+    case "logged":
+      return ["Fields", "Logs"];
+    case "url":
+      return ["Event"];
   }
 }
 
@@ -123,7 +140,8 @@ function walker(path: readonly string[]): (root: unknown) => unknown[] {
     const left: [value: unknown, at: number][] = [[root, 0]];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       const [value, at] = next;
-      if (Array.isArray(value)) for (const element of value) left.push([element, at]);
+      // The first is looked at first.
+      if (Array.isArray(value)) for (const element of value.toReversed()) left.push([element, at]);
       else if (at === path.length) found.push(value);
       else if (typeof value === "object" && value !== null) {
         const [name, rest] = [path[at] as string, rests[at] as string];
@@ -178,15 +196,15 @@ const ESCAPED_ASCII = /\\u00[2-7]/i;
  * The values of a logged object: of a row, or among the arguments of a log line, where it is a
  * text. One that escapes ASCII is not looked into: what is asked for stands in it as it is.
  */
-function logged(path: readonly string[], test: SoughtTest): (record: object) => unknown[] {
+function logged(path: readonly string[], text: string): (record: object) => unknown[] {
   const walk = walker(path);
   const name = longestPlain(path.at(-1) as string);
-  const part = "text" in test ? longestPlain(test.text) : "";
-  const objectIn = (text: string): unknown => {
-    if (text.length > FIELDS_MAX_UNITS || !text.includes(name)) return undefined;
-    const trimmed = text.trim();
+  const part = longestPlain(text);
+  const objectIn = (message: string): unknown => {
+    if (message.length > FIELDS_MAX_UNITS || !message.includes(name)) return undefined;
+    const trimmed = message.trim();
     if (!trimmed.startsWith("{") || !trimmed.endsWith("}")) return undefined;
-    return fold(text).includes(part) && !ESCAPED_ASCII.test(text) ? parsedJson(trimmed) : undefined;
+    return fold(message).includes(part) && !ESCAPED_ASCII.test(message) ? parsedJson(trimmed) : undefined;
   };
   return (record) => {
     const { Fields } = record as Json;

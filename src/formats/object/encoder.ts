@@ -23,8 +23,10 @@ export interface EncoderKind {
   /**
    * What is in an object, piece by piece. It returns `object` when it stops. @throws Error for what
    * is no whole object of this kind, and what `object` throws.
+   * @param fields of records that are needed: a kind may leave out the others. null, or absent: all
+   *   are.
    */
-  decode(object: Pieces): Pieces;
+  decode(object: Pieces, fields?: ReadonlySet<string> | null): Pieces;
   /**
    * @throws Error if the format cannot be written; a stored one was found to be valid when it was
    *   sent.

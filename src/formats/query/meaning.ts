@@ -2,7 +2,7 @@ import type { Question } from "../filter/parse.ts";
 import { passing, type Sought, type SoughtTest, type Where } from "../filter/sought.ts";
 import { isExtraField, isFieldName, isRowField, typeOf } from "../record/fields.ts";
 import { fold } from "../sketch/terms.ts";
-import { SHORT_NAMES } from "./names.ts";
+import { isShortName, SHORT_NAMES } from "./names.ts";
 import { type FieldTerm, type Pattern, parseQuery, type QueryFault, type Term } from "./parse.ts";
 
 /**
@@ -78,7 +78,7 @@ function ofField(term: FieldTerm): Question | QueryFault {
       const begins = { ...term, value: { ...value, goesOn: true } };
       return joined(
         "or",
-        ["ID", "Tag", "Message"].map((own) => plain(at(["ScriptVersion", own]), begins)),
+        SHORT_NAMES.version.map((where) => plain(where, begins)),
       );
     }
     case "ray":
@@ -87,8 +87,10 @@ function ofField(term: FieldTerm): Question | QueryFault {
       return ofDuration("WallTimeMs", term);
     case "cpu":
       return ofDuration("CPUTimeMs", term);
-    default:
-      return ofPath(SHORT_NAMES.get(name) ?? pathOf(name), term);
+    default: {
+      const where = isShortName(name) ? SHORT_NAMES[name][0] : null;
+      return ofPath(where?.kind === "at" ? where.path : pathOf(name), term);
+    }
   }
 }
 
@@ -145,13 +147,13 @@ function ofLevel(term: FieldTerm): Question | QueryFault {
   if (operator !== "") return { at: value.at, message: "a level is named, as in level:error" };
   const text = fold(value.text) === "warning" ? "warn" : value.text;
   const test = patternTest({ ...value, text });
-  const nodes = [sought(at(["Logs", "Level"]), test), sought(at(["Level"]), test)];
+  const nodes = SHORT_NAMES.level.map((where) => sought(where, test));
   if (passing(test)("error")) nodes.push(sought(at(["Exceptions"]), { kind: "there" }));
   return { kind: "or", nodes };
 }
 
 function ofStatus(term: FieldTerm): Question | QueryFault {
-  const where = at(["Event", "Response", "Status"]);
+  const [where] = SHORT_NAMES.status;
   const { operator, value } = term;
   const { text } = value;
   if (operator === "" && /^\dxx$/i.test(text)) {

@@ -2,12 +2,17 @@ import { waitUntil } from "cloudflare:workers";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { within } from "../../base/platform.ts";
+import type { Row } from "./count/groups.ts";
+import type { CountPlan } from "./count/plan.ts";
+import { type CountEnd, count, type Unlisted } from "./count.ts";
 import { type Span, writeCursor } from "./cursor.ts";
-import { type Asked, type NotSearched, type Progress, search } from "./search.ts";
+import type { Hit } from "./hits.ts";
+import { type Asked, search } from "./search.ts";
 import type { Listed } from "./sources.ts";
+import type { NotSearched, Progress, WalkEnd } from "./walk.ts";
 
 /** The last line of an answer. */
-interface End {
+interface End extends Partial<Unlisted> {
   complete: boolean;
   cursor: string | null;
   not_searched: { what: string; why: string }[];
@@ -24,6 +29,8 @@ export interface Answering {
   /** What is not searched on this page, beside what `listed` says. */
   notSearched: readonly NotSearched[];
   asked: Omit<Asked, "signal">;
+  /** What is counted, instead of told; null: nothing. */
+  count: { plan: CountPlan; top: number } | null;
   span: Span;
   /** As of a cursor. */
   question: string;
@@ -40,13 +47,14 @@ export interface Answering {
 }
 
 /**
- * A search as the lines of its answer: hits and progress as they come, and its end. It breaks off
- * where the client does not take them: they are held until then.
+ * A search as the lines of its answer: hits, or groups, and progress as they come, and its end. It
+ * breaks off where the client does not take them: they are held until then.
  */
 export function answerLines({
   listed,
   notSearched,
   asked,
+  count: counted,
   span,
   question,
   token,
@@ -90,22 +98,25 @@ export function answerLines({
           ...counts,
           bytes_read: bytesRead,
           sketch_bytes: sketchBytes,
-          reached: reachedMs === null ? null : new Date(reachedMs).toISOString(),
+          reached: isoOf(reachedMs),
         }),
       );
     const end = (what: End): void => line(JSON.stringify({ type: "end", ...what }));
     try {
-      const found = await search(
-        listed,
-        { ...asked, signal: aborted.signal },
-        {
-          progress,
-          hits: (hits) => {
-            for (const { place, object, json } of hits)
-              line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
-          },
-        },
-      );
+      const hits = (all: readonly Hit[]): void => {
+        for (const { place, object, json } of all)
+          line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
+      };
+      const groups = (rows: readonly Row[], reachedMs: number | null, isLast: boolean): void => {
+        // Those that are told next take the place of these.
+        if (isLast || (controller.desiredSize ?? 1) > 0)
+          line(JSON.stringify({ type: "groups", rows, at: isoOf(reachedMs) }));
+      };
+      const wanted = { ...asked, signal: aborted.signal };
+      const found: WalkEnd & Partial<CountEnd> =
+        counted === null
+          ? await search(listed, wanted, { progress, hits })
+          : await count(listed, { ...wanted, ...counted }, { progress, groups });
       progress(found.progress);
       const left = [...notSearched, ...listed.notSearched, ...found.notSearched];
       const lacks = lacked || left.length > 0;
@@ -115,7 +126,10 @@ export function answerLines({
       const isStuck = found.cursor !== null && (cursor === null || cursor === token);
       if (isStuck) left.push({ job: null, object: null, why: "too many objects have records of one moment" });
       const isEnd = cursor === null || isStuck;
-      end({ complete: isEnd && !isStuck && !lacks, cursor: isEnd ? null : cursor, not_searched: inWords(left) });
+      end({
+        ...{ complete: isEnd && !isStuck && !lacks, cursor: isEnd ? null : cursor, not_searched: inWords(left) },
+        ...found.unlisted,
+      });
     } catch (error) {
       log.error("a search broke", { error: errorText(error) });
       const broken = { what: "the rest", why: "an internal error ended the search; repeat the request" };
@@ -129,6 +143,10 @@ export function answerLines({
       else if (!isGone) controller.close();
     }
   }
+}
+
+function isoOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }
 
 /** Objects that were not searched for the same reason, together. */

@@ -1,6 +1,6 @@
 import { compileFilter } from "../../formats/filter/compile.ts";
 import type { Question } from "../../formats/filter/parse.ts";
-import { longest } from "../../formats/filter/sought.ts";
+import { fieldsAt, longest } from "../../formats/filter/sought.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
 import { neededBy, plainParts } from "../../formats/query/prune.ts";
 import type { ExtraValues, TraceRecord } from "../../formats/record/fields.ts";
@@ -24,6 +24,8 @@ export interface CompiledQuery {
    */
   readonly foldedPart: string;
   readonly needed: Needed;
+  /** Fields of a record that decide whether it matches; null: all may. */
+  readonly fields: ReadonlySet<string> | null;
 }
 
 /**
@@ -44,6 +46,22 @@ export function compileQuery({ all, sinceMs, untilMs }: Query): CompiledQuery {
       return passes(record as TraceRecord & ExtraValues);
     },
     foldedPart: fold(longest(plainParts(question)).slice(0, PART_MAX)),
+    fields: fieldsOf(question),
     needed: neededBy(question),
   };
+}
+
+/** The fields of records that decide whether one matches; null: all. */
+function fieldsOf(question: Question): ReadonlySet<string> | null {
+  const fields = new Set(["EventTimestampMs"]);
+  const left: Question[] = [question];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if ("nodes" in next) left.push(...next.nodes);
+    else {
+      const own = next.kind === "sought" ? fieldsAt(next.where) : next.path.slice(0, 1);
+      if (own === null) return null;
+      for (const field of own) fields.add(field);
+    }
+  }
+  return fields;
 }

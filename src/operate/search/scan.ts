@@ -10,7 +10,8 @@ import type { CompiledQuery } from "./query.ts";
 export interface Match {
   /** From 1. */
   line: number;
-  /** The record, as JSON. */
+  /** The record, and its JSON. */
+  record: object;
   json: string;
   /** `EventTimestampMs`; null: it was shipped without. */
   timeMs: number | null;
@@ -18,6 +19,7 @@ export interface Match {
 
 /** What was looked at. */
 export interface Scanned {
+  bytes: number;
   records: number;
   /** Lines that are no records as JSON: of a format that the job had before, or a stranger's. */
   unreadable: number;
@@ -39,7 +41,7 @@ const LINE_FEED = 0x0a;
  * @throws ReadFault for a line that no record has, and what `content` throws.
  */
 export async function scan(content: Pieces, query: CompiledQuery, found: (match: Match) => void): Promise<Scanned> {
-  const scanned: Scanned = { records: 0, unreadable: 0 };
+  const scanned: Scanned = { bytes: 0, records: 0, unreadable: 0 };
   const decoder = new TextDecoder();
   /** The beginning of a line whose end has not come. */
   let held: Uint8Array[] = [];
@@ -58,6 +60,7 @@ export async function scan(content: Pieces, query: CompiledQuery, found: (match:
     scanLines(begun + decoder.decode(lines), query, scanned, found);
   };
   for await (const piece of content) {
+    scanned.bytes += piece.length;
     const end = piece.lastIndexOf(LINE_FEED) + 1;
     if (end > 0) look(piece.subarray(0, end));
     hold(piece.subarray(end));
@@ -106,5 +109,5 @@ function judge(json: string, scanned: Scanned, query: CompiledQuery, found: (mat
     return;
   }
   const { EventTimestampMs: timeMs } = record as { EventTimestampMs?: unknown };
-  found({ line: scanned.records, json, timeMs: typeof timeMs === "number" ? timeMs : null });
+  found({ line: scanned.records, record, json, timeMs: typeof timeMs === "number" ? timeMs : null });
 }

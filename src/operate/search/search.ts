@@ -1,74 +1,22 @@
-import { type Platform, within } from "../../base/platform.ts";
-import type { Pieces } from "../../base/streams.ts";
-import { ReadFault } from "../../ship/destinations/read-object.ts";
-import type { SearchSpan } from "../../ship/reader/searchable.ts";
-import type { BatchPlace, Cursor, Done } from "./cursor.ts";
+import type { Cursor } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
-import type { LookUp } from "./look-up.ts";
-import type { CompiledQuery } from "./query.ts";
-import { type Match, scan } from "./scan.ts";
-import { type Known, keyOf, type Source } from "./source.ts";
+import type { Match } from "./scan.ts";
+import type { Source } from "./source.ts";
+import {
+  type Progress,
+  type Reading,
+  type Sources,
+  Walk,
+  type WalkAsked,
+  type WalkBounds,
+  type WalkEnd,
+} from "./walk.ts";
 
-/** What there is to search. */
-export interface Sources {
-  list: readonly Source[];
-  /** What is named as not searched, and needs not be listed again. */
-  unsearchable?: readonly Known[];
-  /** Absent: nothing is known of what they hold. */
-  lookUp?: LookUp;
-  /** Of manifests, that were read to list them. */
-  indexBytes?: number;
-  /**
-   * Beyond this time, in ms since the epoch, not all are listed: newest first, those whose last
-   * event is not later; oldest first, those whose first is not earlier. null: all are.
-   */
-  listedToMs: number | null;
-}
-
-export interface Bounds {
+export interface Bounds extends WalkBounds {
   /** Hits of one answer. */
   limit: number;
   /** Their records, in UTF-16 units; one is answered in any case. */
   hitUnits: number;
-  /** After so much, in bytes before compression, or so long, no other object is begun. */
-  rawBytes: number;
-  ms: number;
-  /** Objects that are read side by side. */
-  atOnce: number;
-  /** Objects whose sketches are asked at once, when the search reaches them; for tests. */
-  lookAhead?: number;
-}
-
-/** So far. */
-export interface Progress {
-  /** Objects with records of that time, and of these: */
-  objects: number;
-  read: number;
-  /** Not read, as their sketch says that they hold no match. */
-  skipped: number;
-  /** Of sketches, and of manifests, that were read. */
-  sketchBytes: number;
-  /** As stored. */
-  bytesRead: number;
-  records: number;
-  /** Every hit on this side of it was answered, in ms since the epoch; null: none yet. */
-  reachedMs: number | null;
-}
-
-/** What was not searched, though the question covers it. */
-export interface NotSearched {
-  /** null: what `why` says by itself. */
-  job: number | null;
-  /** Number of the object; null: it had none yet. */
-  object: number | null;
-  why: string;
-}
-
-export interface SearchEnd {
-  progress: Progress;
-  /** null: there is nothing more. */
-  cursor: Cursor | null;
-  notSearched: NotSearched[];
 }
 
 export interface Listener {
@@ -76,325 +24,112 @@ export interface Listener {
   progress(progress: Progress): void;
 }
 
-export interface Asked {
-  query: CompiledQuery;
-  order: SearchSpan["order"];
-  /** Of the page before; null: this is the first. */
-  cursor: Cursor | null;
+export interface Asked extends WalkAsked {
   bounds: Bounds;
-  /** The client is gone: nothing more is read. */
-  signal: AbortSignal;
-  platform: Pick<Platform, "now">;
 }
 
-/** As of {@link Bounds.lookAhead}. */
-export const LOOK_MAX = 1_000;
-
-/** How often progress is told at least, in ms. */
-const TELL_MS = 1_000;
-
-/** How long one object may take, in ms: its store may send a byte now and then. */
-const OBJECT_MS = 60_000;
-
-/** How often what waits in its reader is read, where it goes while it is read. */
-const HELD_TRIES = 3;
-
 /**
- * After so many objects in a row that a job's store did not give, it is asked for no more of them:
- * each may take as long as the store may be silent.
+ * Searches objects. Hits are told in the order of their events, overlapping objects interleaved, as
+ * soon as no object that is not read can hold an earlier one. Where a bound ends the search before,
+ * hits are told all the same, and the cursor names the objects that are done; so the pages of a
+ * search have each hit once, and those of one page are in order.
  */
-const REFUSALS_MAX = 3;
-
-/**
- * Searches objects, the newest or oldest first by their last (first) event, some side by side.
- * Sketches are asked for some objects ahead, so that the first hit waits for those alone. Hits
- * are told in the order of their events, overlapping objects interleaved, as soon as no object that
- * is not read can hold an earlier one. Where a bound ends the search before, hits are told all the
- * same, and the cursor names the objects that are done; so the pages of a search have each hit
- * once, and those of one page are in order.
- */
-export async function search(sources: Sources, asked: Asked, listener: Listener): Promise<SearchEnd> {
+export async function search(sources: Sources, asked: Asked, listener: Listener): Promise<WalkEnd> {
   return new Search(sources, asked, listener).run();
 }
 
-class Search {
+class Search extends Walk {
   readonly #asked: Asked;
   readonly #listener: Listener;
-  readonly #sources: Sources;
-  /** The end of the page before. */
-  readonly #before: Cursor;
-  readonly #doneBefore: ReadonlyMap<string, Place | null>;
   readonly #hits: FirstHits;
-  /** In the order in which they are read. */
-  readonly #unread: Source[];
-  /** So many of the first of them may hold a match, as far as their sketches say. */
-  #lookedUp = 0;
-  #looking: Promise<void> | null = null;
-  /** Nothing of them is read. */
-  readonly #out: Known[];
-  readonly #underWay = new Set<Source>();
-  /** With the last place of each that was told on this page; those that could not be read, too. */
-  readonly #read = new Map<string, { batch: BatchPlace; told: Place | null; isFailed: boolean }>();
-  readonly #progress: Progress;
-  /** Objects in a row, by job, that its store did not give, though they may be there. */
-  readonly #refusals = new Map<number, number>();
-  readonly #notSearched: NotSearched[] = [];
-  readonly #startedMs: number;
-  /** Of all that was begun, before compression. */
-  #rawBytes = 0;
-  #begun = 0;
-  #toldMs: number;
   /** Every hit up to here was told. */
   #last: Place | null;
 
   constructor(sources: Sources, asked: Asked, listener: Listener) {
-    this.#sources = sources;
+    super(sources, asked);
     this.#asked = asked;
     this.#listener = listener;
-    const { order, cursor, bounds } = asked;
-    this.#before = cursor ?? { after: null, done: [] };
-    this.#doneBefore = new Map(this.#before.done.map(([batch, upTo]) => [batch.join(), upTo]));
+    const { order, bounds } = asked;
     this.#hits = new FirstHits(order, bounds.limit, bounds.hitUnits);
-    const left = sources.list.filter(
-      (source) => !this.#isPast(source, this.#before.after) && this.#doneBefore.get(keyOf(source)) !== null,
-    );
-    this.#unread = left.sort((a, b) => comparePlaces(this.#edge(a), this.#edge(b), order));
-    this.#out = [...(sources.unsearchable ?? [])];
-    this.#progress = {
-      objects: left.length,
-      read: 0,
-      skipped: 0,
-      sketchBytes: sources.indexBytes ?? 0,
-      bytesRead: 0,
-      records: 0,
-      reachedMs: null,
-    };
-    this.#last = this.#before.after;
-    this.#startedMs = asked.platform.now();
-    this.#toldMs = this.#startedMs;
+    this.#last = this.before.after;
   }
 
-  async run(): Promise<SearchEnd> {
-    this.#tell();
-    const works = Promise.all(Array.from({ length: this.#asked.bounds.atOnce }, () => this.#work())).then(() => true);
-    while (!(await within(TELL_MS, works, false))) this.#tell();
-    const cursor = this.#finish();
-    return { progress: { ...this.#progress }, cursor, notSearched: this.#notSearched };
+  protected override tellProgress(progress: Progress): void {
+    this.#listener.progress(progress);
   }
 
-  async #work(): Promise<void> {
-    for (;;) {
-      const source = this.#unread[0];
-      if (source === undefined || this.#isEnough(source)) return;
-      if (this.#lookedUp === 0 && this.#mayLook()) {
-        this.#looking ??= this.#lookAhead();
-        await this.#looking;
-        continue;
-      }
-      this.#unread.shift();
-      this.#lookedUp = Math.max(0, this.#lookedUp - 1);
-      this.#underWay.add(source);
-      await this.#readOne(source);
-      this.#underWay.delete(source);
-      this.#tellSafe();
-      this.#tellInTime();
-    }
-  }
-
-  /** Too late, the next object is read without: this page gets on, whatever its sketches say. */
-  #mayLook(): boolean {
-    return this.#sources.lookUp !== undefined && !this.#isLate;
-  }
-
-  get #isLate(): boolean {
-    return this.#asked.platform.now() - this.#startedMs >= this.#asked.bounds.ms;
-  }
-
-  /** Takes the next objects out that cannot hold a match. Nothing is begun meanwhile. */
-  async #lookAhead(): Promise<void> {
-    const next = this.#unread.slice(0, this.#asked.bounds.lookAhead ?? LOOK_MAX);
-    const { out, bytes } = (await this.#sources.lookUp?.(next)) ?? { out: new Set(), bytes: 0 };
-    const left = next.filter((source) => !out.has(source));
-    this.#unread.splice(0, next.length, ...left);
-    this.#out.push(...out);
-    this.#lookedUp = left.length;
-    this.#progress.skipped += out.size;
-    this.#progress.sketchBytes += bytes;
-    this.#looking = null;
-    this.#tellSafe();
-    this.#tellInTime();
-  }
-
-  /** Whether this source, and all after it, are left to another page. */
-  #isEnough(source: Source): boolean {
+  protected override isFull(source: Source): boolean {
     const { droppedFrom } = this.#hits;
-    const { bounds, order, signal } = this.#asked;
-    if (droppedFrom !== null && comparePlaces(this.#edge(source), droppedFrom, order) > 0) return true;
-    if (signal.aborted) return true;
-    // One is read in any case, so that every page gets on.
-    if (this.#begun === 0) return false;
-    return this.#rawBytes >= bounds.rawBytes || this.#isLate;
+    return droppedFrom !== null && comparePlaces(this.edge(source), droppedFrom, this.#asked.order) > 0;
   }
 
-  async #readOne(source: Source): Promise<void> {
+  protected override begin(source: Source): Reading {
     const { job, node, batch, number, firstMs, lastMs } = source;
-    const { query, order, signal, platform } = this.#asked;
-    const untilMs = platform.now() + OBJECT_MS;
-    const upTo = this.#doneBefore.get(keyOf(source)) ?? null;
+    const { order } = this.#asked;
+    const upTo = this.doneUpTo(source);
     // Records without a time come last of their object's: what is added to it moves them on alone.
     const untimedMs = order === "newest" ? firstMs : lastMs;
-    const found = ({ line, json, timeMs }: Match): void => {
-      const place: Place = [timeMs ?? untimedMs, job, node, batch, line];
-      // Before the last hit stands only what was told, or has come since this page was listed.
-      if (this.#last !== null && comparePlaces(place, this.#last, order) <= 0) return;
-      const isTold = timeMs === null ? line <= (upTo?.[4] ?? 0) : upTo && comparePlaces(place, upTo, order) <= 0;
-      if (!isTold) this.#hits.add({ place, object: number, json });
+    return {
+      found: ({ line, json, timeMs }: Match) => {
+        const place: Place = [timeMs ?? untimedMs, job, node, batch, line];
+        // Before the last hit stands only what was told, or has come since this page was listed.
+        if (this.#last !== null && comparePlaces(place, this.#last, order) <= 0) return;
+        const isTold = timeMs === null ? line <= (upTo?.[4] ?? 0) : upTo && comparePlaces(place, upTo, order) <= 0;
+        if (!isTold) this.#hits.add({ place, object: number, json });
+      },
+      keep: () => {},
+      drop: () => this.#hits.drop((place) => place[1] === job && place[2] === node && place[3] === batch),
     };
-    this.#begun += 1;
-    if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
-      return this.#fail(source, "skipped, because the store had refused the previous ones");
-    this.#rawBytes += source.rawBytes;
-    for (let tries = source.isHeld ? HELD_TRIES : 1; ; tries--) {
-      try {
-        const content = await source.open((bytes) => {
-          this.#progress.bytesRead += bytes;
-          if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
-          if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
-        });
-        const { records, unreadable } = await scan(this.#whileWanted(content), query, found);
-        this.#progress.records += records;
-        this.#progress.read += 1;
-        if (unreadable > 0) this.#leave(source, `${unreadable} of its lines are not JSON records`);
-        this.#read.set(keyOf(source), { batch: [job, node, batch], told: null, isFailed: false });
-        if (!source.isHeld) this.#refusals.set(job, 0);
-        return;
-      } catch (error) {
-        if (!(error instanceof ReadFault)) throw error;
-        this.#hits.drop((place) => place[1] === job && place[2] === node && place[3] === batch);
-        if (tries > 1) continue;
-        if (error.kind !== "gone" && error.kind !== "damaged")
-          this.#refusals.set(job, (this.#refusals.get(job) ?? 0) + 1);
-        return this.#fail(source, error.message);
-      }
-    }
-  }
-
-  #fail(source: Source, why: string): void {
-    const { job, node, batch } = source;
-    this.#leave(source, why);
-    this.#read.set(keyOf(source), { batch: [job, node, batch], told: null, isFailed: true });
-  }
-
-  async *#whileWanted(content: Pieces): Pieces {
-    try {
-      for await (const piece of content) {
-        if (this.#asked.signal.aborted) return;
-        yield piece;
-      }
-    } finally {
-      content.return().catch(() => {});
-    }
-  }
-
-  #leave({ job, number }: Source, why: string): void {
-    this.#notSearched.push({ job, object: number, why });
   }
 
   /** Tells the hits that nothing unread can come before. */
-  #tellSafe(): void {
-    const frontier = this.#frontier();
+  protected override advanced(): void {
+    const frontier = this.frontier();
     this.#tellHits(this.#hits.take(frontier));
-    if (frontier !== null) this.#progress.reachedMs = frontier[0];
+    if (frontier !== null) this.progress.reachedMs = frontier[0];
   }
 
   #tellHits(hits: readonly Hit[]): void {
     if (hits.length === 0) return;
     this.#listener.hits(hits);
     for (const { place } of hits) {
-      const read = this.#read.get(place.slice(1, 4).join());
+      const read = this.read.get(place.slice(1, 4).join());
       if (read !== undefined) read.told = place;
     }
     this.#last = (hits.at(-1) as Hit).place;
   }
 
-  /** No unread hit comes before this place; null: nothing is unread. */
-  #frontier(): Place | null {
-    const edges = [...this.#underWay, ...this.#unread.slice(0, 1)].map((source) => this.#edge(source));
-    const { listedToMs } = this.#sources;
-    if (listedToMs !== null) edges.push([listedToMs, -1, -1, -1, -1]);
-    return edges.sort((a, b) => comparePlaces(a, b, this.#asked.order))[0] ?? null;
-  }
-
   /** Tells what is left, and says where the next page begins; null: there is none. */
-  #finish(): Cursor | null {
+  protected override finish(): Cursor | null {
     const { droppedFrom } = this.#hits;
     const { order } = this.#asked;
-    const frontier = this.#frontier();
-    const done = new Map(this.#before.done.map((entry) => [entry[0].join(), entry]));
-    for (const { job, node, batch, number } of this.#out)
+    const frontier = this.frontier();
+    const done = new Map(this.before.done.map((entry) => [entry[0].join(), entry]));
+    for (const { job, node, batch, number } of this.out)
       if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
     // Where hits of it took the place of others before it failed, a page that read it again would
     // end where this one did.
-    for (const [key, { batch, isFailed }] of this.#read) if (isFailed) done.set(key, [batch, null, null]);
+    for (const [key, { batch, isFailed }] of this.read) if (isFailed) done.set(key, [batch, null, null]);
     if (frontier === null || (droppedFrom !== null && comparePlaces(frontier, droppedFrom, order) > 0)) {
       this.#tellHits(this.#hits.take(null));
       if (droppedFrom === null) return null;
       // What is open may get records that move its others, told ones too.
-      for (const { job, node, batch, number } of this.#sources.list) {
-        const told = this.#read.get([job, node, batch].join())?.told ?? null;
+      for (const { job, node, batch, number } of this.sources.list) {
+        const told = this.read.get([job, node, batch].join())?.told ?? null;
         if (number === null && told !== null) done.set([job, node, batch].join(), [[job, node, batch], told, null]);
       }
-      return { after: this.#last, done: this.#stillNeeded([...done.values()], this.#last) };
+      return { after: this.#last, done: this.stillNeeded([...done.values()], this.#last) };
     }
     this.#tellHits(this.#hits.take(frontier));
     const after = this.#last !== null && comparePlaces(this.#last, frontier, order) > 0 ? this.#last : frontier;
     // What was found beyond it is told, too: not all that it was found in could be read again.
     this.#tellHits(this.#hits.take(null));
-    for (const [key, { batch, told, isFailed }] of this.#read) {
+    for (const [key, { batch, told, isFailed }] of this.read) {
       if (isFailed) continue;
       // Of hits that were dropped it is not known which object had them.
       if (droppedFrom === null) done.set(key, [batch, null, null]);
       else if (told !== null) done.set(key, [batch, told, null]);
     }
-    return { after, done: this.#stillNeeded([...done.values()], after) };
-  }
-
-  /** Without the objects of which a page after this place reads nothing anyway, whatever comes. */
-  #stillNeeded(done: Cursor["done"], after: Place | null): Cursor["done"] {
-    const { list, unsearchable = [] } = this.#sources;
-    const ends = new Map([...list, ...unsearchable].map((known) => [keyOf(known), this.#endOf(known)]));
-    return done
-      .map(([batch, upTo, endMs]): Done => [batch, upTo, endMs ?? ends.get(batch.join()) ?? null])
-      .filter(([, , endMs]) => endMs === null || !this.#isBefore(endMs, after));
-  }
-
-  /** The time of the last hit that an object can have; null: it may get records of any time. */
-  #endOf({ number, firstMs, lastMs }: Known): number | null {
-    if (number === null) return null;
-    return this.#asked.order === "newest" ? firstMs : lastMs;
-  }
-
-  #isBefore(timeMs: number, place: Place | null): boolean {
-    if (place === null) return false;
-    return this.#asked.order === "newest" ? timeMs > place[0] : timeMs < place[0];
-  }
-
-  #tell(): void {
-    this.#toldMs = this.#asked.platform.now();
-    this.#listener.progress({ ...this.#progress });
-  }
-
-  #tellInTime(): void {
-    if (this.#asked.platform.now() - this.#toldMs >= TELL_MS) this.#tell();
-  }
-
-  /** Whether every hit that it can have comes before this place. */
-  #isPast({ firstMs, lastMs }: Source, place: Place | null): boolean {
-    return this.#isBefore(this.#asked.order === "newest" ? firstMs : lastMs, place);
-  }
-
-  /** No hit of it comes before this place. */
-  #edge({ job, node, batch, firstMs, lastMs }: Source): Place {
-    return [this.#asked.order === "newest" ? lastMs : firstMs, job, node, batch, 0];
+    return { after, done: this.stillNeeded([...done.values()], after) };
   }
 }

@@ -31,10 +31,11 @@ export interface Source extends Known {
   /** It waits in its reader, and may be cut and delivered while it is read. */
   isHeld: boolean;
   /**
-   * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. @throws
-   * ReadFault, also from the generator.
+   * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. Records may
+   * lack what is not among `fields`; null: all are there. @throws ReadFault, also from the
+   * generator.
    */
-  open(read: (bytes: number) => void): Promise<Pieces>;
+  open(read: (bytes: number) => void, fields: ReadonlySet<string> | null): Promise<Pieces>;
 }
 
 /** It does not change when an object is cut, delivered or numbered anew. */

@@ -12,9 +12,9 @@ import { type Archive, type ArchivedObject, listArchived } from "./archived.ts";
 import type { BatchPlace } from "./cursor.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
-import type { NotSearched, Sources } from "./search.ts";
 import type { Known, SearchedJob, Source } from "./source.ts";
 import { records } from "./waiting.ts";
+import type { NotSearched, Sources } from "./walk.ts";
 
 /** `end` null: it may have more to read. */
 export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
@@ -139,7 +139,7 @@ function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: (
     rawBytes,
     records,
     isHeld: object.state === "held",
-    open: (read) => contentOf(object, job, segment, read),
+    open: (read, fields) => contentOf(object, job, segment, read, fields),
   };
 }
 
@@ -153,13 +153,14 @@ async function contentOf(
   { id: job, store }: SearchedJob,
   segment: () => Reader,
   read: (bytes: number) => void,
+  fields: ReadonlySet<string> | null,
 ): Promise<Pieces> {
   let object: Searchable | null = listed;
   for (let look = 0; look < LOOKS && object !== null; look++) {
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
       const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
-      return plain(reported(await openObject(store, known), read), known);
+      return plain(reported(await openObject(store, known), read), known, fields);
     }
     const { batch }: Searchable = object;
     const held = await ofLog<ReadableStream<Uint8Array> | null>(job, async () => segment().batchBytes(batch));
@@ -167,7 +168,7 @@ async function contentOf(
       const pieces = piecesOf(held, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
       const { key, bytes, contentType } = object;
       const kind = key === "" ? { contentType } : {};
-      return plain(pieces, { key, ...kind, bytes, rawBytes: Number.POSITIVE_INFINITY });
+      return plain(pieces, { key, ...kind, bytes, rawBytes: Number.POSITIVE_INFINITY }, fields);
     }
     object = await ofLog<Searchable | null>(job, async () => segment().searchableBatch(batch));
   }

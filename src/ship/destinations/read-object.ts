@@ -123,14 +123,18 @@ export interface LinesAsked {
 }
 
 /**
- * What is in an object before compression. @throws ReadFault where it cannot be decoded, or becomes
- * longer than was delivered.
+ * What is in an object before compression. @param fields as of `EncoderKind.decode`.
+ * @throws ReadFault where it cannot be decoded, or becomes longer than was delivered.
  */
-export async function* plain(pieces: Pieces, { key, contentType, rawBytes }: Known): Pieces {
+export async function* plain(
+  pieces: Pieces,
+  { key, contentType, rawBytes }: Known,
+  fields: ReadonlySet<string> | null = null,
+): Pieces {
   const kind = contentType === undefined ? decoderOf(key) : decoderOfType(contentType);
   let total = 0;
   try {
-    for await (const piece of kind.decode(pieces)) {
+    for await (const piece of kind.decode(pieces, fields)) {
       total += piece.length;
       if (total > rawBytes)
         throw new ReadFault("damaged", `it is longer than the ${rawBytes} bytes before compression`);

@@ -1,3 +1,5 @@
+import { LogBuckets, quantileOf } from "../../formats/sketch/log-buckets.ts";
+
 /**
  * How invocations of a function went: counts, times as sketches, and the most frequent errors. It
  * travels with each message and is stored as JSON, so it is plain data. Names and messages come
@@ -63,31 +65,15 @@ export function invocations({ outcomes }: Pick<Health, "outcomes">): number {
   return outcomes.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Whole milliseconds up to here have a bucket each. */
-const EXACT_MAX = 20;
-/** Beyond, each bucket ends at so many times the end of the one before. */
-const GROWTH = 1.1;
-/** From here on all times are in the last bucket, in ms: eleven days. */
-const TIME_MAX = 1e9;
+/** Whole milliseconds up to 20 have a bucket each; all from eleven days on are in the last one. */
+const TIMES = new LogBuckets({ exactMax: 20, from: 20, growth: 1.1, to: 1e9 });
 
 /** How many buckets there are. */
-export const BUCKETS = 1 + EXACT_MAX + Math.ceil(Math.log(TIME_MAX / EXACT_MAX) / Math.log(GROWTH));
-
-const PER_LOG = 1 / Math.log(GROWTH);
-const LOG_EXACT = Math.log(EXACT_MAX);
+export const BUCKETS = TIMES.count;
 
 /** The bucket of a time in ms; below 0 and what is no number: 0. */
 export function bucketOf(ms: number): number {
-  if (!(ms > 0)) return 0;
-  if (ms <= EXACT_MAX) return Math.round(ms);
-  return EXACT_MAX + Math.ceil((Math.log(Math.min(ms, TIME_MAX)) - LOG_EXACT) * PER_LOG);
-}
-
-/** The time that stands for a bucket, at most 4.8 % from any in it, in ms. */
-function timeOf(bucket: number): number {
-  if (bucket <= EXACT_MAX) return bucket;
-  // Whole milliseconds would be too coarse for 5 %.
-  return Number(((EXACT_MAX * GROWTH ** (bucket - EXACT_MAX) * 2) / (1 + GROWTH)).toPrecision(4));
+  return TIMES.bucketOf(ms);
 }
 
 /**
@@ -96,15 +82,9 @@ function timeOf(bucket: number): number {
  * @param share above 0, at most 1.
  */
 export function quantile(sketch: Sketch, share: number): number | null {
-  let total = 0;
-  for (let at = 1; at < sketch.length; at += 2) total += sketch[at] ?? 0;
-  // 0.95 × 20 is a little above 19.
-  let left = Math.ceil(total * share - 1e-9);
-  for (let at = 0; at < sketch.length; at += 2) {
-    left -= sketch[at + 1] ?? 0;
-    if (left <= 0) return timeOf(sketch[at] ?? 0);
-  }
-  return null;
+  const counts: [number, number][] = [];
+  for (let at = 0; at < sketch.length; at += 2) counts.push([TIMES.valueOf(sketch[at] ?? 0), sketch[at + 1] ?? 0]);
+  return quantileOf(counts, share);
 }
 
 /** @param counts by bucket. */

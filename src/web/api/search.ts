@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { ApiError, CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
+  COUNT_HELD_BYTES,
   OBJECT_HISTORY_MS,
   SEARCH_BODY_MAX_BYTES,
   SEARCH_HELD_BYTES,
@@ -24,13 +25,14 @@ import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
 import { type Archive, beforeTheList } from "../../operate/search/archived.ts";
+import { type CountPlan, planCount } from "../../operate/search/count/plan.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
 import { compileQuery } from "../../operate/search/query.ts";
-import type { NotSearched } from "../../operate/search/search.ts";
 import type { SearchedJob } from "../../operate/search/source.ts";
 import { type Listed, listSources, type SearchedRerun } from "../../operate/search/sources.ts";
 import { notReadYet } from "../../operate/search/waiting.ts";
+import type { NotSearched } from "../../operate/search/walk.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { parseDestination } from "../../ship/destinations/parse.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
@@ -57,6 +59,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   if (token !== undefined && read === null) throw wrong("/cursor", "cursor: does not belong to this search");
   const span = read?.span ?? spanOf(sent, platform.now());
   const query = compileQuery({ ...span, all: askedIn(sent) });
+  const plan = sent.count === undefined ? null : planOf(sent.count, span);
   const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
   const archive = await archiveOf(c.env, listedFromMs);
@@ -65,7 +68,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const from = read?.cursor.after?.[0];
   const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
     listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed, archive);
-  const free = await takeSlot(c);
+  const free = await takeSlot(c, SEARCH_HELD_BYTES + (plan === null ? 0 : COUNT_HELD_BYTES));
   try {
     const ids = jobs.map(({ id }) => id);
     notSearched.push(...(await notReadYet(c.env, ids)));
@@ -82,6 +85,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
       question,
       token: token ?? null,
       lacked: read?.lacks ?? false,
+      count: plan && { plan, top: sent.count?.top ?? 0 },
       asked: {
         query,
         order,
@@ -119,10 +123,11 @@ async function archiveOf(env: Env, listedFromMs: number): Promise<Archive | null
   return { keys: new Map(keys.map((key) => [key.id, key])), listedFromMs };
 }
 
-/** Everything that decides which records are hits, and in which order. */
-function questionOf({ since, until, job_id, query, filter, text, ray_id, order }: AskSearch): string {
-  // Without a query as the release before had it: its cursors go on.
-  return JSON.stringify([since, until, job_id, filter, text, ray_id, order, ...(query ? [query] : [])]);
+/** Everything that decides which records are hits, and in which order; and what is counted. */
+function questionOf({ since, until, job_id, query, filter, text, ray_id, order, count }: AskSearch): string {
+  // Without these as the release before had it: its cursors go on.
+  const more = [...(query ? [query] : []), ...(count === undefined ? [] : [count])];
+  return JSON.stringify([since, until, job_id, filter, text, ray_id, order, ...more]);
 }
 
 /** What every hit matches. @throws ApiError 400 */
@@ -141,6 +146,13 @@ function queryOf(text: string): Question | null {
   const { at, message } = read.fault;
   const source = { pointer: "/query", at };
   throw new ApiError(400, [{ code: CODE.notAllowed, message: `query, character ${at + 1}: ${message}`, source }]);
+}
+
+/** @throws ApiError 400 with every fault. */
+function planOf(count: NonNullable<AskSearch["count"]>, { sinceMs, untilMs }: Span): CountPlan {
+  const planned = planCount(count, untilMs - sinceMs);
+  if (planned.ok) return planned.plan;
+  throw faultsError(400, CODE.invalid, planned.faults);
 }
 
 /** @throws ApiError 400 if it ends before it begins. */
@@ -205,8 +217,8 @@ async function searchedJobs(
   return { jobs, reruns, notSearched };
 }
 
-/** @returns ends it. @throws ApiError 429 if the caller has too many under way, 503 for memory. */
-async function takeSlot(c: AppContext): Promise<() => Promise<void>> {
+/** @param heldBytes of memory. @returns ends it. @throws ApiError 429 if the caller has too many under way, 503 for memory. */
+async function takeSlot(c: AppContext, heldBytes: number): Promise<() => Promise<void>> {
   const control = controlPlane(c.env.CONTROL);
   const { kind, id } = c.var.caller;
   const [caller, search] = [`${kind} ${id}`, crypto.randomUUID()];
@@ -214,7 +226,7 @@ async function takeSlot(c: AppContext): Promise<() => Promise<void>> {
     const words = `${SEARCHES_AT_ONCE} of your searches are running; repeat the request when one has ended`;
     throw oneError(429, CODE.tooMany, words, { "Retry-After": "5" });
   }
-  const share = await isolateMemory.take(SEARCH_HELD_BYTES);
+  const share = await isolateMemory.take(heldBytes);
   const end = async (): Promise<void> => {
     share?.release();
     try {

@@ -11,7 +11,7 @@ function answering(takenMs: number) {
   const gone = new AbortController();
   const lines = answerLines({
     ...{ listed: { list: [], listedToMs: null, notSearched: [] }, notSearched: [] },
-    ...{ span: SPAN, question: "", token: null, lacked: false, takenMs, gone: gone.signal },
+    ...{ span: SPAN, question: "", token: null, lacked: false, count: null, takenMs, gone: gone.signal },
     asked: {
       ...{ query: compileQuery({ all: [], ...SPAN }), order: "newest", cursor: null },
       bounds: { limit: 10, hitUnits: 1e6, rawBytes: 1e6, ms: 1_000, atOnce: 1 },

@@ -190,9 +190,10 @@ class ParquetFile implements Assembly {
 /**
  * The lines of a file of ours, group by group as it comes: what stands in front of each group is
  * enough to read it. One group is in memory.
+ * @param fields as of {@link decodeGroup}.
  * @throws Error for what is no whole file of ours.
  */
-export async function* parquetLines(file: Pieces): Pieces {
+export async function* parquetLines(file: Pieces, fields: ReadonlySet<string> | null = null): Pieces {
   const reader = new Reader(file);
   try {
     if (!isEqual(await reader.read(PARQUET_MAGIC.length), PARQUET_MAGIC)) throw new Error("no Parquet");
@@ -205,7 +206,7 @@ export async function* parquetLines(file: Pieces): Pieces {
       const { tableBytes, payloadBytes } = readHead(head);
       if (payloadBytes > GROUP_MAX_BYTES) throw new Error("a row group is too long");
       const table = readTable(await reader.read(tableBytes));
-      yield* decodeGroup(table, await reader.read(payloadBytes));
+      yield* decodeGroup(table, await reader.read(payloadBytes), fields);
     }
   } finally {
     file.return().catch(() => {});

@@ -17,30 +17,37 @@ const PIECE_BYTES = 65_536;
 /**
  * The lines that a group was made of, in pieces of whole lines.
  * @param payload what follows the table.
+ * @param fields whose columns are read; records have no others, but for odd ones. Their lines are
+ *   checked by the checksums of these columns. null: all.
  * @throws Error if it is not what was written, at the latest after the last piece.
  */
-export function* decodeGroup(table: Table, payload: Uint8Array): Generator<Uint8Array> {
+export function* decodeGroup(
+  table: Table,
+  payload: Uint8Array,
+  fields: ReadonlySet<string> | null = null,
+): Generator<Uint8Array> {
   const { rawBytes, odd, group } = table;
   if (Math.max(payload.length, rawBytes, odd.raw) > GROUP_MAX_BYTES) throw new Error("a row group is too long");
   if (group !== undefined) requireBounds(group, table);
-  const fields: { key: Uint8Array; next: (record: number) => Uint8Array }[] = [];
+  const columns: { key: Uint8Array; next: (record: number) => Uint8Array }[] = [];
   for (const { meta_data } of group?.columns ?? []) {
     const meta = meta_data as ColumnMetaData;
     const column = columnOf(meta.path_in_schema[0]) as Column;
-    if (column.kind === "ray") continue;
-    const key = encodeUtf8(`${fields.length === 0 ? "{" : ","}${JSON.stringify(column.name)}:`);
-    fields.push({ key, next: jsonOf(column, { chunk: chunkOf(payload, meta), meta }) });
+    if (column.kind === "ray" || fields?.has(column.name) === false) continue;
+    const key = encodeUtf8(`${columns.length === 0 ? "{" : ","}${JSON.stringify(column.name)}:`);
+    columns.push({ key, next: jsonOf(column, { chunk: chunkOf(payload, meta), meta }) });
   }
   const oddLines = unpackOdd(payload.subarray(payload.length - odd.packed), odd);
   const lines = new Lines(rawBytes);
   for (let record = 0; record < Number(group?.num_rows ?? 0); record++) {
     const whole = oddLines.get(record);
     // Values are read one after the other, those of odd records as well.
-    const values = fields.map(({ next }) => next(record));
+    const values = columns.map(({ next }) => next(record));
     if (whole !== undefined) lines.add(whole);
     else {
+      if (columns.length === 0) lines.add(LINE_BEGIN);
       for (const [i, value] of values.entries()) {
-        lines.add((fields[i] as (typeof fields)[number]).key);
+        lines.add((columns[i] as (typeof columns)[number]).key);
         lines.add(value);
       }
       lines.add(LINE_END);
@@ -48,9 +55,10 @@ export function* decodeGroup(table: Table, payload: Uint8Array): Generator<Uint8
     if (lines.heldBytes >= PIECE_BYTES) yield lines.take();
   }
   yield lines.take();
-  lines.end(table.crc);
+  if (fields === null) lines.end(table.crc);
 }
 
+const LINE_BEGIN = encodeUtf8("{");
 const LINE_END = encodeUtf8("}\n");
 
 /** The shortest text in a list, with its comma. */

@@ -1,8 +1,41 @@
 import * as z from "zod";
-import { QUERY_MAX_UNITS, SEARCH_CURSOR_MAX, SEARCH_HITS_MAX, SEARCH_TEXT_MAX } from "../../../base/limits.ts";
+import {
+  COUNT_TOP_MAX,
+  QUERY_MAX_UNITS,
+  SEARCH_CURSOR_MAX,
+  SEARCH_HITS_MAX,
+  SEARCH_TEXT_MAX,
+} from "../../../base/limits.ts";
+import { NAME_MAX } from "../../../formats/query/names.ts";
+import { OPS } from "../../../operate/search/count/measures.ts";
 import { JOB_FIELDS } from "../../../ship/job/job-schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, JobId } from "./common.ts";
+
+const CountedName = z.string().min(1).max(NAME_MAX);
+
+export const AskCount = z
+  .strictObject({
+    by: z
+      .array(CountedName)
+      .max(3)
+      .optional()
+      .describe("Names whose values make a group: `status`, `path`, `worker`, `Event.Queue`, `Fields.customer`."),
+    every: z.string().max(5).optional().describe("`1m` to `1d`: groups for each such slot of time, by UTC."),
+    measures: z
+      .array(z.strictObject({ op: z.enum(OPS), of: CountedName.optional().describe("For all but `count`.") }))
+      .min(1)
+      .max(10)
+      .optional()
+      .describe("Of each group; by default, how many records it has."),
+    top: z
+      .int()
+      .min(1)
+      .max(COUNT_TOP_MAX)
+      .default(100)
+      .describe("Groups that are told, those with the most records; the slots of one group count as one."),
+  })
+  .meta({ id: "AskCount" });
 
 export const AskSearch = z
   .strictObject({
@@ -26,6 +59,7 @@ export const AskSearch = z
     order: z.enum(["newest", "oldest"]).default("newest"),
     limit: z.int().min(1).max(SEARCH_HITS_MAX).default(100).describe("Hits of one answer."),
     cursor: z.string().max(SEARCH_CURSOR_MAX).optional().describe("Of the answer before, with the same question."),
+    count: AskCount.optional().describe("Counts the records, and tells none of them."),
     dry_run: z.boolean().default(false).describe("Answers with what the search would read, and reads no object."),
   })
   .meta({ id: "AskSearch" });
@@ -50,6 +84,7 @@ export const SEARCH = {
     '`{"type":"hit","job_id","object","line","record"}`: a record; `object` is null while it waits to be cut. ' +
     '`{"type":"progress","objects","read","skipped","bytes_read","sketch_bytes","records","reached"}`: at least once a second; `skipped` objects cannot hold a hit, as their sketches say. ' +
     'Last, `{"type":"end","complete","cursor","not_searched":[{"what","why"}]}`: with a `cursor` there is more; `complete` says that all of the question was searched; what was not is named. ' +
+    'With `count`, lines `{"type":"groups","rows":[{"by","time","values","state"}],"at"}` take the place of hits, each that of those before it: `values` are those of `measures`, `time` is there with `every`, all later than `at` is counted; `end` has `other`, the sum of the groups that the rows lack, and `overflow`. A count of several answers is the sum of theirs; `state` is what they are merged by. ' +
     "What a job has not read from the log is read first; what it has not read by then, and what is set aside, is named. " +
     "An answer without an `end` broke off. One answer reads for half a minute, or 2 GB before compression, or up to `limit` hits; two run at once for one caller, and further ones get 429. docs/search.md",
   body: AskSearch,
@@ -68,6 +103,13 @@ export const SEARCH = {
       },
     },
     { name: "In the language of searches", body: { query: "status:5xx path:/checkout/* -worker:billing" } },
+    {
+      name: "How often each path fails, and how slow it is",
+      body: {
+        query: "status:5xx",
+        count: { by: ["path"], every: "5m", measures: [{ op: "count" }, { op: "p95", of: "took" }] },
+      },
+    },
     { name: "What it would read", body: { query: "declined", dry_run: true } },
   ],
 } satisfies RouteDoc;

@@ -1,0 +1,105 @@
+import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./count/groups.ts";
+import type { CountPlan } from "./count/plan.ts";
+import type { Cursor } from "./cursor.ts";
+import { comparePlaces } from "./hits.ts";
+import { type Progress, type Reading, type Sources, Walk, type WalkAsked, type WalkEnd } from "./walk.ts";
+
+/** Groups of one object, until all of it is read. */
+const OBJECT_BOUNDS: GroupBounds = { groups: COUNT_BOUNDS.groups, weight: 2_000_000 };
+
+export interface CountAsked extends Omit<WalkAsked, "fields"> {
+  plan: CountPlan;
+  /** Groups of an answer that is the whole count; others have all, so that they can be merged. */
+  top: number;
+}
+
+export interface CountListener {
+  /** The groups so far, instead of those that were told before. */
+  groups(rows: readonly Row[], reachedMs: number | null, isLast: boolean): void;
+  progress(progress: Progress): void;
+}
+
+/** What the rows do not say. */
+export interface Unlisted {
+  /** The sum of the groups that they lack; null: none. */
+  other: Rest | null;
+  /** Some of it may be of groups that they have. */
+  overflow: boolean;
+}
+
+export interface CountEnd extends WalkEnd {
+  unlisted: Unlisted;
+}
+
+/**
+ * Counts records instead of telling them: of each object all or none, so that the pages of a count
+ * have each record once. What is added to an open batch after it was counted is left out.
+ */
+export async function count(sources: Sources, asked: CountAsked, listener: CountListener): Promise<CountEnd> {
+  return new Count(sources, asked, listener).runAll();
+}
+
+class Count extends Walk {
+  readonly #asked: CountAsked;
+  readonly #listener: CountListener;
+  readonly #groups: Groups;
+  #isTold = true;
+
+  constructor(sources: Sources, asked: CountAsked, listener: CountListener) {
+    const { query, plan } = asked;
+    super(sources, { ...asked, fields: query.fields === null ? null : new Set([...query.fields, ...plan.fields]) });
+    this.#asked = asked;
+    this.#listener = listener;
+    this.#groups = new Groups(asked.plan.shape);
+  }
+
+  async runAll(): Promise<CountEnd> {
+    const end = await this.run();
+    const isPart = end.cursor !== null || this.#asked.cursor !== null;
+    const { rows, other } = this.#groups.answer(isPart ? null : this.#asked.top, isPart);
+    this.#listener.groups(rows, end.cursor === null ? null : end.progress.reachedMs, true);
+    return { ...end, unlisted: { other, overflow: this.#groups.overflows } };
+  }
+
+  protected override begin(): Reading {
+    const { plan } = this.#asked;
+    const groups = new Groups(plan.shape, OBJECT_BOUNDS);
+    return {
+      found: ({ record, timeMs }) => groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record)),
+      keep: () => {
+        this.#groups.merge(groups);
+        this.#isTold = false;
+      },
+      drop: () => {},
+    };
+  }
+
+  protected override isFull(): boolean {
+    return false;
+  }
+
+  protected override advanced(): void {
+    const frontier = this.frontier();
+    if (frontier !== null) this.progress.reachedMs = frontier[0];
+  }
+
+  protected override tellProgress(progress: Progress): void {
+    if (!this.#isTold)
+      this.#listener.groups(this.#groups.answer(this.#asked.top, false).rows, this.progress.reachedMs, false);
+    this.#isTold = true;
+    this.#listener.progress(progress);
+  }
+
+  protected override finish(): Cursor | null {
+    const frontier = this.frontier();
+    if (frontier === null) return null;
+    const done = new Map(this.before.done.map((entry) => [entry[0].join(), entry]));
+    for (const { job, node, batch, number } of this.out)
+      if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
+    for (const [key, { batch }] of this.read) done.set(key, [batch, null, null]);
+    // What is open moves: without this, what is before the place would be listed once more.
+    const { after: before } = this.before;
+    const after = before !== null && comparePlaces(before, frontier, this.#asked.order) > 0 ? before : frontier;
+    return { after, done: this.stillNeeded([...done.values()], after) };
+  }
+}

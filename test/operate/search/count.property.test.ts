@@ -1,0 +1,255 @@
+/** Counts over objects, page by page, against a slow one over the records that were read. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { encoderOf } from "../../../src/formats/object/encoders.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
+import { Groups, type Row } from "../../../src/operate/search/count/groups.ts";
+import { type AskedCount, type CountPlan, planCount } from "../../../src/operate/search/count/plan.ts";
+import { type CountEnd, count } from "../../../src/operate/search/count.ts";
+import { type Cursor, leftOf, whollyDone } from "../../../src/operate/search/cursor.ts";
+import { compileQuery } from "../../../src/operate/search/query.ts";
+import type { Source } from "../../../src/operate/search/source.ts";
+import type { WalkBounds } from "../../../src/operate/search/walk.ts";
+import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
+import { traceRecord } from "../../formats/record/samples.ts";
+import { fileOf, PARQUET } from "../../support/parquet-files.ts";
+
+interface Event {
+  time: number;
+  status: number | null;
+  took: number;
+  user: string | null;
+}
+
+interface Stored {
+  node: number;
+  batch: number;
+  records: Event[];
+  kind: "ndjson" | "parquet" | "held";
+  /** Of what is held: what comes to it after the first page, and the page that finds it cut. */
+  late: Event[];
+  cutOn: number;
+  fails: "no" | "open" | "end";
+}
+
+const SPAN = { sinceMs: 100, untilMs: 900 };
+
+const event = fc.record({
+  time: fc.integer({ min: 50, max: 950 }),
+  status: fc.constantFrom(200, 404, 500, null),
+  took: fc.oneof(fc.nat(50), fc.nat(1_000_000)),
+  user: fc.constantFrom("ann", "bob", null),
+});
+const some = (max: number, min = 0) => fc.array(event, { minLength: min, maxLength: max });
+const objects = (fails: fc.Arbitrary<Stored["fails"]>) =>
+  fc
+    .array(
+      fc.record({
+        node: fc.nat(1),
+        records: some(10, 1),
+        kind: fc.constantFrom<Stored["kind"][]>("ndjson", "parquet", "held"),
+        late: some(3),
+        cutOn: fc.integer({ min: 1, max: 4 }),
+        fails,
+      }),
+      { maxLength: 10 },
+    )
+    .map((all) => all.map((each, batch): Stored => ({ ...each, batch })));
+
+const lineOf = ({ time, status, took, user }: Event): string =>
+  `${recordLine(
+    traceRecord({
+      EventTimestampMs: time,
+      WallTimeMs: took,
+      Outcome: status === 500 ? "exception" : "ok",
+      Event: {
+        Request: { URL: `https://a.example/p/${status}?x`, Method: "GET" },
+        ...(status !== null && { Response: { Status: status } }),
+      },
+      Logs: user === null ? [] : [{ Level: "log", Message: [JSON.stringify({ user })], TimestampMs: time }],
+    }),
+  )}\n`;
+
+const PARQUET_ENCODER = encoderOf(PARQUET);
+
+/** What of an object was read to its end, by page. */
+type Served = Map<Stored, Event[][]>;
+
+function sourceOf(object: Stored, page: number, served: Served): Source {
+  const { node, batch, kind, fails } = object;
+  const records = page === 0 || kind !== "held" ? object.records : [...object.records, ...object.late];
+  const times = records.map(({ time }) => time);
+  const isOpen = kind === "held" && page < object.cutOn;
+  return {
+    ...{ job: 1, node, batch, number: isOpen ? null : batch, records: records.length, isHeld: isOpen },
+    ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), bytes: 1_000, rawBytes: 1_000 },
+    async open(read, fields) {
+      if (fails === "open") throw new ReadFault("gone", "it is not there");
+      const lines = records.map(lineOf);
+      async function* stored() {
+        yield kind === "parquet" ? fileOf([lines.slice(0, 4), lines.slice(4)]) : encodeUtf8(lines.join(""));
+      }
+      const content = kind === "parquet" ? PARQUET_ENCODER.kind.decode(stored(), fields) : stored();
+      return (async function* () {
+        for await (const piece of content) {
+          read(piece.length);
+          yield piece;
+        }
+        if (fails === "end") throw new ReadFault("damaged", "it is no whole file");
+        served.set(object, [...(served.get(object) ?? []), records]);
+      })();
+    },
+  };
+}
+
+const NEVER = new AbortController().signal;
+type Order = "newest" | "oldest";
+
+interface Question {
+  asked: AskedCount;
+  onlyFailed: boolean;
+  order: Order;
+  bounds: Partial<WalkBounds>;
+  listMax: number;
+}
+
+function planned(asked: AskedCount): CountPlan {
+  const made = planCount(asked, SPAN.untilMs - SPAN.sinceMs);
+  if (!made.ok) throw new Error(JSON.stringify(made.faults));
+  return made.plan;
+}
+
+/** All pages, merged as a client does. */
+async function pages(list: readonly Stored[], { asked, onlyFailed, order, bounds, listMax }: Question) {
+  const plan = planned(asked);
+  const served: Served = new Map();
+  const isFailed = {
+    kind: "condition",
+    path: ["Outcome"],
+    test: { kind: "eq", text: "exception" },
+    negated: false,
+  } as const;
+  const query = compileQuery({ all: onlyFailed ? [isFailed] : [], ...SPAN });
+  const edge = order === "newest" ? "lastMs" : "firstMs";
+  const ends: CountEnd[] = [];
+  const sum = new Groups(plan.shape);
+  /** Of the page. */
+  const last: Row[] = [];
+  for (let cursor: Cursor | null = null; ends.length < 200; ) {
+    const done = cursor === null ? [] : whollyDone(cursor).map(String);
+    const left = leftOf(SPAN, order, cursor?.after?.[0]);
+    const overlapping = list
+      .map((object) => sourceOf(object, ends.length, served))
+      .filter((source) => source.firstMs < left.untilMs && source.lastMs >= left.sinceMs)
+      .filter(({ job, node, batch }) => !done.includes(`${job},${node},${batch}`))
+      .sort((a, b) => (order === "newest" ? b[edge] - a[edge] : a[edge] - b[edge]));
+    // What is open is listed again and again.
+    const listed = overlapping.slice(0, listMax + list.filter(({ kind }) => kind === "held").length);
+    const listedToMs = listed.length < overlapping.length ? (listed.at(-1) as Source)[edge] : null;
+    const end: CountEnd = await count(
+      { list: listed, listedToMs },
+      {
+        ...{ query, plan, order, cursor, signal: NEVER, platform: { now: () => 0 }, top: 1_000 },
+        bounds: { rawBytes: 1e9, ms: 1e9, atOnce: 2, ...bounds },
+      },
+      { progress: () => {}, groups: (rows) => void last.splice(0, last.length, ...rows) },
+    );
+    ends.push(end);
+    if (ends.length > 1 || end.cursor !== null)
+      sum.merge(Groups.of(plan.shape, { rows: last, other: end.unlisted.other }));
+    if (end.cursor === null) {
+      const rows = ends.length === 1 ? last : sum.answer(null, false).rows;
+      return { rows, served, ends };
+    }
+    if (JSON.stringify(end.cursor) === JSON.stringify(cursor)) throw new Error("a page got no further");
+    cursor = end.cursor;
+  }
+  throw new Error("there is no end");
+}
+
+const NAMES: Readonly<Record<string, (event: Event) => unknown>> = {
+  status: ({ status }) => status,
+  "Fields.user": ({ user }) => user,
+  path: ({ status }) => `/p/${status}`,
+  level: ({ user }) => (user === null ? null : "log"),
+  "Event.Request.Method": () => "GET",
+  took: ({ took }) => took,
+};
+
+/** By values and slot: number, sum, 95th percentile and different users, of records that were read. */
+function slowly({ asked, onlyFailed }: Question, events: readonly Event[]) {
+  const wanted = events.filter(
+    ({ time, status }) => time >= SPAN.sinceMs && time < SPAN.untilMs && (!onlyFailed || status === 500),
+  );
+  const groups = Map.groupBy(wanted, (each) =>
+    JSON.stringify([(asked.by ?? []).map((name) => NAMES[name]?.(each) ?? null), asked.every === undefined ? null : 0]),
+  );
+  return new Map(
+    [...groups].map(([key, own]) => {
+      const times = own.map(({ took }) => took).sort((a, b) => a - b);
+      return [
+        key,
+        {
+          count: own.length,
+          sum: times.reduce((sum, each) => sum + each, 0),
+          p95: times[Math.ceil(times.length * 0.95 - 1e-9) - 1] as number,
+          users: new Set(own.flatMap(({ user }) => user ?? [])).size,
+        },
+      ];
+    }),
+  );
+}
+
+const questions = fc.record<Question>({
+  asked: fc.record({
+    by: fc.uniqueArray(fc.constantFrom(...Object.keys(NAMES)), { maxLength: 3 }),
+    every: fc.constantFrom(undefined, "1m"),
+    measures: fc.constant([
+      { op: "count" as const },
+      { op: "sum" as const, of: "took" },
+      { op: "p95" as const, of: "took" },
+      { op: "distinct" as const, of: "Fields.user" },
+    ]),
+  }),
+  onlyFailed: fc.boolean(),
+  order: fc.constantFrom<Order[]>("newest", "oldest"),
+  bounds: fc.oneof(
+    fc.constant({}),
+    fc.record({ rawBytes: fc.integer({ min: 1, max: 3_000 }), atOnce: fc.integer({ min: 1, max: 3 }) }),
+  ),
+  listMax: fc.oneof(fc.constant(1_000), fc.integer({ min: 1, max: 5 })),
+});
+
+describe("a count over objects", () => {
+  it("counts each record once, whatever page finds its object open, cut, or broken", async () => {
+    const fails = fc.constantFrom<Stored["fails"][]>("no", "no", "no", "open", "end");
+    await fc.assert(
+      fc.asyncProperty(objects(fails), questions, async (list, question) => {
+        const { rows, served, ends } = await pages(list, question);
+        for (const object of list) {
+          const read = served.get(object) ?? [];
+          const times = object.records.map(({ time }) => time);
+          const isWanted = Math.min(...times) < SPAN.untilMs && Math.max(...times) >= SPAN.sinceMs;
+          if (object.fails === "no") expect(read.length).toBeLessThanOrEqual(1);
+          if (object.fails === "no" && isWanted) expect(read).toHaveLength(1);
+          const named = ends.flatMap(({ notSearched }) =>
+            notSearched.filter(({ object: number }) => number === null || number === object.batch),
+          );
+          if (object.fails !== "no" && isWanted) expect(named).not.toEqual([]);
+        }
+        const exact = slowly(question, [...served.values()].flat(2));
+        expect(
+          rows.map(({ by, time }) => JSON.stringify([by, time === undefined ? null : Date.parse(time)])).sort(),
+        ).toEqual([...exact.keys()].sort());
+        for (const { by, time, values } of rows) {
+          const is = exact.get(JSON.stringify([by, time === undefined ? null : Date.parse(time)]));
+          expect([values[0], values[1], values[3]]).toEqual([is?.count, is?.sum, is?.users]);
+          expect(Math.abs((values[2] ?? Number.NaN) - (is?.p95 ?? 0))).toBeLessThanOrEqual((is?.p95 ?? 0) * 0.01);
+        }
+        if (question.bounds.rawBytes === undefined && question.listMax === 1_000) expect(ends).toHaveLength(1);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
