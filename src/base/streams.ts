@@ -49,8 +49,8 @@ export async function* piecesOf(
 }
 
 /**
- * The largest piece of a stream of bytes. Left to itself, the runtime cuts it into 4,096 bytes, and a
- * read costs as much as the scan of a record.
+ * The largest piece of a stream of bytes. Left to itself, the runtime cuts it into 4,096 bytes, and
+ * a read costs as much as the scan of a record.
  */
 const PIECE_BYTES = 65_536;
 
