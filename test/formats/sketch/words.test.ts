@@ -101,10 +101,14 @@ describe("words of records", () => {
     );
   });
 
-  it("are found in text that ends within a string, as far as it goes", () => {
+  it("are found in text that ends within a string, or right behind it", () => {
     const line = '["word another';
     for (let end = 2; end <= line.length; end++) {
       expect(hashesOf(line.slice(0, end))).toEqual(expectedOf([line.slice(2, end)]));
+    }
+    for (let end = 0; end <= UUID.length; end++) {
+      const part = UUID.slice(0, end);
+      expect(hashesOf(`["${part}"`)).toEqual(expectedOf([part]));
     }
   });
 
