@@ -156,9 +156,6 @@ export function hashJson(json: Uint8Array, into: HashSet): void {
   let hashes = waiting;
   let count = 0;
   let at = 0;
-  recent.fill(0);
-  // A hash of 0 has this place, and is not there.
-  recent[0] = -1;
   while (at < end) {
     if (json[at] !== QUOTE) {
       at += 1;
@@ -236,21 +233,10 @@ function endOfString(view: DataView, from: number, end: number): number {
   return at + 1;
 }
 
-/** Hashes that were added last, by their first bits: most words come again at once. */
-const recent = new Int32Array(2_048);
-const RECENT_SHIFT = 21;
-
 /** Adds so many hashes. Mixes them where they are. */
 function addMixed(hashes: Int32Array, count: number, into: HashSet): void {
-  let left = 0;
-  for (let i = 0; i < count; i++) {
-    const hash = hashes[i] as number;
-    const place = hash >>> RECENT_SHIFT;
-    if (recent[place] === hash) continue;
-    recent[place] = hash;
-    hashes[left++] = mixed(hash);
-  }
-  into.addAll(hashes, left);
+  for (let i = 0; i < count; i++) hashes[i] = mixed(hashes[i] as number);
+  into.addAll(hashes, count);
 }
 
 function grown(full: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {

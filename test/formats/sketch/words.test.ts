@@ -39,7 +39,7 @@ const text = fc.oneof(
 
 const UUID = "8F14e45f-ceea-167a-9e8b-0123456789ab";
 
-/** What a walk of several bytes at once may get wrong: lengths, neighbours of letters and digits. */
+/** What a walk of several bytes at once may get wrong: lengths, neighbours of letters, digits. */
 const hostile = fc
   .array(
     fc.oneof(
