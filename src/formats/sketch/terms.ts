@@ -51,7 +51,9 @@ const SEED = 0x811c9dc5 | 0;
 
 /** With the next four bytes of a word; with zeros where it ends. @returns signed. */
 function step(hash: number, four: number): number {
-  return Math.imul(((hash << 13) | (hash >>> 19)) ^ four, FACTOR);
+  const spread = Math.imul(((hash << 13) | (hash >>> 19)) ^ four, FACTOR);
+  // Else texts that differ in two places, as counted ids do, have equal hashes too often.
+  return spread ^ (spread >>> 15);
 }
 
 /** Hash of a folded word, 32 bits: of its UTF-8, four bytes a step, and a last one of 0 to 3. */

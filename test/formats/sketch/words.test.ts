@@ -142,9 +142,9 @@ describe("words of records", () => {
 describe("the hash of a word", () => {
   it("is that of the set, also where it would be 0", () => {
     const words = new HashSet();
-    hashJson(encodeUtf8('{"text":"b0fgb12"}'), words);
+    hashJson(encodeUtf8('{"text":"agzhgkr"}'), words);
     expect([...words.all()]).toEqual([1]);
-    expect(termHash("b0fgb12")).toBe(1);
+    expect(termHash("agzhgkr")).toBe(1);
   });
 });
 
