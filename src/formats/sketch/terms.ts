@@ -51,7 +51,9 @@ const SEED = 0x811c9dc5 | 0;
 
 /** With the next four bytes of a word; with zeros where it ends. @returns signed. */
 function step(hash: number, four: number): number {
-  return Math.imul(((hash << 13) | (hash >>> 19)) ^ four, FACTOR);
+  const spread = Math.imul(((hash << 13) | (hash >>> 19)) ^ four, FACTOR);
+  // Else texts that differ in two places, as counted ids do, have equal hashes too often.
+  return spread ^ (spread >>> 15);
 }
 
 /** Hash of a folded word, 32 bits: of its UTF-8, four bytes a step, and a last one of 0 to 3. */
@@ -156,9 +158,6 @@ export function hashJson(json: Uint8Array, into: HashSet): void {
   let hashes = waiting;
   let count = 0;
   let at = 0;
-  recent.fill(0);
-  // A hash of 0 has this place, and is not there.
-  recent[0] = -1;
   while (at < end) {
     if (json[at] !== QUOTE) {
       at += 1;
@@ -236,21 +235,10 @@ function endOfString(view: DataView, from: number, end: number): number {
   return at + 1;
 }
 
-/** Hashes that were added last, by their first bits: most words come again at once. */
-const recent = new Int32Array(2_048);
-const RECENT_SHIFT = 21;
-
 /** Adds so many hashes. Mixes them where they are. */
 function addMixed(hashes: Int32Array, count: number, into: HashSet): void {
-  let left = 0;
-  for (let i = 0; i < count; i++) {
-    const hash = hashes[i] as number;
-    const place = hash >>> RECENT_SHIFT;
-    if (recent[place] === hash) continue;
-    recent[place] = hash;
-    hashes[left++] = mixed(hash);
-  }
-  into.addAll(hashes, left);
+  for (let i = 0; i < count; i++) hashes[i] = mixed(hashes[i] as number);
+  into.addAll(hashes, count);
 }
 
 function grown(full: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
