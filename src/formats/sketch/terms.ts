@@ -42,6 +42,7 @@ export function runsIn(folded: string): Word[] {
 
 /** Odd, so that a step loses nothing (MurmurHash3). */
 const FACTOR = 0xcc9e2d51;
+const SECOND_FACTOR = 0x1b873593;
 
 /**
  * What hashes begin with: the same in all jobs, so that those with equal rules share the hashes of
@@ -53,7 +54,7 @@ const SEED = 0x811c9dc5 | 0;
 function step(hash: number, four: number): number {
   const spread = Math.imul(((hash << 13) | (hash >>> 19)) ^ four, FACTOR);
   // Else texts that differ in two places, as counted ids do, have equal hashes too often.
-  return spread ^ (spread >>> 15);
+  return Math.imul(spread ^ (spread >>> 15), SECOND_FACTOR);
 }
 
 /** Hash of a folded word, 32 bits: of its UTF-8, four bytes a step, and a last one of 0 to 3. */

@@ -142,9 +142,9 @@ describe("words of records", () => {
 describe("the hash of a word", () => {
   it("is that of the set, also where it would be 0", () => {
     const words = new HashSet();
-    hashJson(encodeUtf8('{"text":"agzhgkr"}'), words);
+    hashJson(encodeUtf8('{"text":"s3vfymm"}'), words);
     expect([...words.all()]).toEqual([1]);
-    expect(termHash("agzhgkr")).toBe(1);
+    expect(termHash("s3vfymm")).toBe(1);
   });
 });
 
