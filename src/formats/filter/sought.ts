@@ -20,7 +20,7 @@ export type SoughtTest =
   | Comparison
   /** A string that has the text within, or a number that is written like it. */
   | { readonly kind: "holds"; readonly text: string }
-  /** A string, number or boolean that is written like the text; `begins`, `ends`: there, at least. */
+  /** A string, number or boolean written like the text; `begins`, `ends`: there, at least. */
   | { readonly kind: "like"; readonly text: string; readonly begins: boolean; readonly ends: boolean }
   /** Neither missing nor empty. */
   | { readonly kind: "there" };
