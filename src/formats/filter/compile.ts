@@ -1,13 +1,10 @@
 import type { AnyField, ExtraValues, TraceRecord } from "../record/fields.ts";
-import { canonicalNumber, type Test } from "./operators.ts";
+import { canonicalNumber, comparing, type Test } from "./operators.ts";
 import type { FilterCondition, Question } from "./parse.ts";
 import { compileSought } from "./sought.ts";
 import { finder } from "./text-search.ts";
 
-/**
- * Whether a record is to be shipped, or is a hit. Never throws; of a job's filter, it allocates
- * nothing, whatever the record holds.
- */
+/** Whether a record is to be shipped, or a hit. Never throws; a job's filter allocates nothing. */
 export type RecordPredicate = (record: TraceRecord & ExtraValues) => boolean;
 
 type ValueTest = (value: unknown) => boolean;
@@ -74,13 +71,10 @@ function compileTest(test: Test, field: AnyField): ValueTest {
     case "in":
       return oneOf(test.texts);
     case "lt":
-      return (value) => typeof value === "number" && value < test.bound;
     case "leq":
-      return (value) => typeof value === "number" && value <= test.bound;
     case "gt":
-      return (value) => typeof value === "number" && value > test.bound;
     case "geq":
-      return (value) => typeof value === "number" && value >= test.bound;
+      return comparing(test);
     case "startsWith":
       return (value) => typeof value === "string" && value.startsWith(test.text);
     case "endsWith":

@@ -10,6 +10,22 @@ export type Test =
   | { readonly kind: "lt" | "leq" | "gt" | "geq"; readonly bound: number }
   | { readonly kind: "startsWith" | "endsWith" | "contains"; readonly text: string };
 
+export type Comparison = Extract<Test, { readonly bound: number }>;
+
+/** A value that is no number fails. */
+export function comparing({ kind, bound }: Comparison): (value: unknown) => boolean {
+  switch (kind) {
+    case "lt":
+      return (value) => typeof value === "number" && value < bound;
+    case "leq":
+      return (value) => typeof value === "number" && value <= bound;
+    case "gt":
+      return (value) => typeof value === "number" && value > bound;
+    case "geq":
+      return (value) => typeof value === "number" && value >= bound;
+  }
+}
+
 /** An operator is a test, or the opposite of one. */
 export interface Operator {
   readonly name: string;

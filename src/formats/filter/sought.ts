@@ -1,7 +1,7 @@
 import { parsedJson } from "../../base/bytes.ts";
 import { FIELDS_MAX_UNITS } from "../../base/limits.ts";
 import { fold } from "../sketch/terms.ts";
-import type { Test } from "./operators.ts";
+import { type Comparison, canonicalNumber, comparing } from "./operators.ts";
 import { finder } from "./text-search.ts";
 
 /** Where in a record the values are that a search tests. Paths lead through arrays, too. */
@@ -17,10 +17,10 @@ export type Where =
 
 /** Texts are folded. */
 export type SoughtTest =
-  | Extract<Test, { readonly bound: number }>
+  | Comparison
   /** A string that has the text within, or a number that is written like it. */
   | { readonly kind: "holds"; readonly text: string }
-  /** A string, number or boolean that is written like the text; `begins`, `ends`: there, at least. */
+  /** A string, number or boolean written like the text; `begins`, `ends`: there, at least. */
   | { readonly kind: "like"; readonly text: string; readonly begins: boolean; readonly ends: boolean }
   /** Neither missing nor empty. */
   | { readonly kind: "there" };
@@ -40,9 +40,10 @@ type Json = { readonly [name: string]: unknown };
 export function compileSought({ where, test, negated }: Sought): (record: object) => boolean {
   if (where.kind === "below" && where.path.length === 0 && test.kind === "holds") {
     const isIn = finder(test.text);
+    const number = canonicalNumber(test.text);
     return (record) => {
-      const { texts, numbers } = scalarsOf(record);
-      return (numbers.has(test.text) || texts.some(isIn)) !== negated;
+      const [texts, numbers] = scalarsOf(record);
+      return (texts.some(isIn) || numbers.includes(number)) !== negated;
     };
   }
   const values = valuesAt(where, "text" in test ? test.text : "");
@@ -54,13 +55,10 @@ export function compileSought({ where, test, negated }: Sought): (record: object
 export function passing(test: SoughtTest): (value: unknown) => boolean {
   switch (test.kind) {
     case "lt":
-      return (value) => typeof value === "number" && value < test.bound;
     case "leq":
-      return (value) => typeof value === "number" && value <= test.bound;
     case "gt":
-      return (value) => typeof value === "number" && value > test.bound;
     case "geq":
-      return (value) => typeof value === "number" && value >= test.bound;
+      return comparing(test);
     case "there":
       return isThere;
     case "holds": {
@@ -99,10 +97,8 @@ function isThere(value: unknown): boolean {
  */
 export function valuesAt(where: Where, text = ""): (record: object) => unknown[] {
   switch (where.kind) {
-    case "at": {
-      const walk = walker(where.path);
-      return (record) => walk(record);
-    }
+    case "at":
+      return walker(where.path);
     case "below": {
       const walk = walker(where.path);
       return (record) => walk(record).flatMap(allBelow);
@@ -111,7 +107,7 @@ export function valuesAt(where: Where, text = ""): (record: object) => unknown[]
       return logged(where.path, text);
     case "url": {
       const { part } = where;
-      return (record) => urls(record).map((url) => partOf(url, part));
+      return (record) => urls(record).map((url) => (typeof url === "string" ? partOf(url, part) : undefined));
     }
   }
 }
@@ -165,24 +161,17 @@ function allBelow(root: unknown): unknown[] {
   return found;
 }
 
-interface Scalars {
-  /** Folded. */
-  readonly texts: readonly string[];
-  /** As JSON writes them, folded. */
-  readonly numbers: ReadonlySet<string>;
-}
+/** Strings, folded, and numbers of the record in hand: each word of a question asks for them. */
+const scalars = new WeakMap<object, readonly [texts: readonly string[], numbers: readonly number[]]>();
 
-/** Of the record in hand: each word of a question asks for them. */
-const scalars = new WeakMap<object, Scalars>();
-
-function scalarsOf(record: object): Scalars {
+function scalarsOf(record: object): readonly [texts: readonly string[], numbers: readonly number[]] {
   const before = scalars.get(record);
   if (before !== undefined) return before;
-  const all = allBelow(record);
-  const found = {
-    texts: all.filter((value) => typeof value === "string").map(fold),
-    numbers: new Set(all.filter((value) => typeof value === "number").map((value) => fold(String(value)))),
-  };
+  const found: [string[], number[]] = [[], []];
+  for (const value of allBelow(record)) {
+    if (typeof value === "string") found[0].push(fold(value));
+    else if (typeof value === "number") found[1].push(value);
+  }
   scalars.set(record, found);
   return found;
 }
@@ -222,11 +211,7 @@ export function longest(texts: readonly string[]): string {
   return texts.reduce((best, text) => (text.length > best.length ? text : best), "");
 }
 
-const urlsAt = walker(["Event", "Request", "URL"]);
-
-function urls(record: object): string[] {
-  return urlsAt(record).filter((value) => typeof value === "string");
-}
+const urls = walker(["Event", "Request", "URL"]);
 
 /** Takes a URL apart as it is written; one without a scheme is a path. */
 const URL_PARTS = /^(?:[a-z][a-z0-9+.-]*:\/\/([^:/?#]*)([^/?#]*))?([^?#]*)(\?[^#]*)?/i;

@@ -3,7 +3,7 @@ import { passing, type Sought, type SoughtTest, type Where } from "../filter/sou
 import { isExtraField, isFieldName, isRowField, typeOf } from "../record/fields.ts";
 import { fold } from "../sketch/terms.ts";
 import { isShortName, SHORT_NAMES } from "./names.ts";
-import { type FieldTerm, type Pattern, parseQuery, type QueryFault, type Term } from "./parse.ts";
+import { type FieldTerm, NUMBER, type Pattern, parseQuery, type QueryFault, type Term } from "./parse.ts";
 
 /**
  * Reads a query.
@@ -47,9 +47,8 @@ function meaningOf(term: Term): Question | QueryFault {
       return isFault(meaning) ? meaning : opposite(meaning);
     }
     case "and":
-    case "or": {
+    case "or":
       return joined(term.kind, term.nodes.map(meaningOf));
-    }
     case "word":
       return phrase(term.value.text);
     case "field":
@@ -74,13 +73,11 @@ function ofField(term: FieldTerm): Question | QueryFault {
       return plain({ kind: "url", part: text.includes("?") ? "target" : "path" }, term);
     case "host":
       return plain({ kind: "url", part: text.includes(":") ? "host" : "hostname" }, term);
-    case "version": {
-      const begins = { ...term, value: { ...value, goesOn: true } };
+    case "version":
       return joined(
         "or",
-        SHORT_NAMES.version.map((where) => plain(where, begins)),
+        SHORT_NAMES.version.map((where) => plain(where, { ...term, value: { ...value, goesOn: true } })),
       );
-    }
     case "ray":
       return term.operator === "" && text.includes("-") ? ofRay(text) : plain(at(["Event", "RayID"]), term);
     case "took":
@@ -89,15 +86,11 @@ function ofField(term: FieldTerm): Question | QueryFault {
       return ofDuration("CPUTimeMs", term);
     default: {
       const where = isShortName(name) ? SHORT_NAMES[name][0] : null;
-      return ofPath(where?.kind === "at" ? where.path : pathOf(name), term);
+      // Dots separate names, unless one of them would be empty.
+      const path = /^\.|\.\.|\.$/.test(name) ? [name] : name.split(".");
+      return ofPath(where?.kind === "at" ? where.path : path, term);
     }
   }
-}
-
-/** Dots separate names, unless one of them would be empty. */
-function pathOf(name: string): string[] {
-  const path = name.split(".");
-  return path.includes("") ? [name] : path;
 }
 
 /** A field of records, or else of a logged object. */
@@ -118,8 +111,6 @@ function isStar({ text, opens, goesOn }: Pattern): boolean {
 }
 
 const COMPARED = { "<": "lt", "<=": "leq", ">": "gt", ">=": "geq" } as const;
-
-const NUMBER = /^-?\d+(?:\.\d+)?$/;
 
 function plain(where: Where, { operator, value, name }: FieldTerm): Sought | QueryFault {
   if (operator !== "") {
@@ -158,10 +149,7 @@ function ofStatus(term: FieldTerm): Question | QueryFault {
   const { text } = value;
   if (operator === "" && /^\dxx$/i.test(text)) {
     const from = Number(text[0]) * 100;
-    const bounds = [
-      { kind: "geq", bound: from },
-      { kind: "lt", bound: from + 100 },
-    ] as const;
+    const bounds = [{ kind: "geq", bound: from } as const, { kind: "lt", bound: from + 100 } as const];
     return { kind: "and", nodes: bounds.map((test) => sought(where, test)) };
   }
   if (operator !== "" || isStar(value) || /^\d+$/.test(text)) return plain(where, term);

@@ -70,9 +70,9 @@ const NAME = /[\p{L}_$@][\p{L}\p{N}_$-]*(?:\.[\p{L}\p{N}_$-]+)*(?=:)/uy;
 /** Of a name in quotes there may be a space after it, as in JSON. */
 const AFTER_QUOTED = /: ?(?=[^\s)])/y;
 const COMPARISON = /[<>]=?/y;
-const STAR = /\*/y;
-const STAR_BEFORE = /\*(?=")/y;
-const NUMBER = /^-?\d+(?:\.\d+)?$/;
+/** Of its backslashes, only those before a quote or a backslash stand for something. */
+const QUOTED = /(\*?)"((?:[^"\\]|\\.)*)"(\*?)/sy;
+export const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
 
 class Reader {
   fault: QueryFault | null = null;
@@ -149,14 +149,10 @@ class Reader {
 
   #term(isNegated: boolean, outerName: string): void {
     const at = this.#at;
-    if (this.#text[at] === "(") {
-      this.#at += 1;
-      this.#open(at, isNegated, outerName);
-      return;
-    }
-    if (++this.#terms > QUERY_MAX_TERMS) this.#fail(at, `a query has at most ${QUERY_MAX_TERMS} terms`);
+    const isBracket = this.#text[at] === "(";
+    if (!isBracket && ++this.#terms > QUERY_MAX_TERMS) this.#fail(at, `a query has at most ${QUERY_MAX_TERMS} terms`);
     const quoted = this.#quoted();
-    const name = this.#name(quoted);
+    const name = isBracket ? outerName : this.#name(quoted);
     if (name !== null && this.#text[this.#at] === "(") {
       this.#open(this.#at, isNegated, name);
       this.#at += 1;
@@ -191,26 +187,15 @@ class Reader {
     return valueTerm(outerName, patternOf(this.#text.slice(at, this.#at), at));
   }
 
-  /**
-   * A text in quotes. Of its backslashes, only those before a quote or a backslash stand for
-   * something. null: none is here.
-   */
+  /** A text in quotes; null: none is here. */
   #quoted(): Pattern | null {
-    const opens = this.#take(STAR_BEFORE) !== null;
     const at = this.#at;
-    if (this.#text[at] !== '"') return null;
-    let text = "";
-    for (let i = at + 1; i < this.#text.length; i++) {
-      const char = this.#text[i] as string;
-      if (char === '"') {
-        this.#at = i + 1;
-        return { text, opens, goesOn: this.#take(STAR) !== null, at };
-      }
-      const isEscape = char === "\\" && /["\\]/.test(this.#text[i + 1] ?? "");
-      text += isEscape ? this.#text[++i] : char;
-    }
-    this.#fail(at, "this quote is not closed");
-    return { text, opens, goesOn: false, at };
+    QUOTED.lastIndex = at;
+    const [all = "", opens = "", text = "", goesOn = ""] = QUOTED.exec(this.#text) ?? [];
+    this.#at += all.length;
+    if (all === "" && /^\*?"/.test(this.#text.slice(at, at + 2))) this.#fail(at, "this quote is not closed");
+    if (all === "") return null;
+    return { text: text.replaceAll(/\\(["\\])/g, "$1"), opens: opens !== "", goesOn: goesOn !== "", at };
   }
 
   /** What stands together, up to a space, or to a bracket that was opened before it. */
@@ -230,7 +215,8 @@ class Reader {
 
 function patternOf(run: string, at: number): Pattern {
   const text = run.replace(/^\*+/, "");
-  const end = text.length - (/\*+$/.exec(text)?.[0].length ?? 0);
+  let end = text.length;
+  while (text[end - 1] === "*") end--;
   return {
     text: text.slice(0, end),
     opens: text !== run,

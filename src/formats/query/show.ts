@@ -12,17 +12,16 @@ export function quoted(text: string): string {
 export function filterAsQuery(filter: Filter): string {
   switch (filter.kind) {
     case "and":
-      return filter.nodes.map((node) => (node.kind === "or" ? bracketed(node) : filterAsQuery(node))).join(" ");
+      return filter.nodes.map((node) => within(node, "or")).join(" ");
     case "or":
-      return filter.nodes.map((node) => (node.kind === "and" ? bracketed(node) : filterAsQuery(node))).join(" OR ");
+      return filter.nodes.map((node) => within(node, "and")).join(" OR ");
     case "condition":
       return `${filter.negated ? "-" : ""}${named(filter.path.join("."))}:${testText(filter)}`;
   }
 }
 
-function bracketed(filter: Filter): string {
-  const text = filterAsQuery(filter);
-  return "nodes" in filter && filter.nodes.length > 1 ? `(${text})` : text;
+function within(filter: Filter, other: "and" | "or"): string {
+  return filter.kind === other ? `(${filterAsQuery(filter)})` : filterAsQuery(filter);
 }
 
 function named(key: string): string {
@@ -31,16 +30,10 @@ function named(key: string): string {
 
 const COMPARED = { lt: "<", leq: "<=", gt: ">", geq: ">=" } as const;
 
-/** Lists whose elements `contains` compares as a whole. */
-const isOfElements = ({ path: [field, ...below] }: FilterCondition): boolean =>
-  field === "ScriptTags" && below.length === 0;
+/** Lists of which a field alone finds an element, or a part of one. */
+const LISTS = ["ScriptTags", "Exceptions", "ExceptionStacks", "LogErrors", "Logs"];
 
-/** Texts of whose parts a field alone finds each. */
-const isOfTexts = ({ path: [field, ...below] }: FilterCondition): boolean =>
-  below.length === 0 && ["Exceptions", "ExceptionStacks", "LogErrors", "Logs"].includes(field);
-
-function testText(condition: FilterCondition): string {
-  const { test } = condition;
+function testText({ path, test }: FilterCondition): string {
   switch (test.kind) {
     case "eq":
       return valueText(test.text);
@@ -53,7 +46,7 @@ function testText(condition: FilterCondition): string {
     case "endsWith":
       return `*${valueText(test.text)}`;
     case "contains":
-      return isOfElements(condition) || isOfTexts(condition) ? valueText(test.text) : `*${valueText(test.text)}*`;
+      return LISTS.includes(path.join(".")) ? valueText(test.text) : `*${valueText(test.text)}*`;
     default:
       return `${COMPARED[test.kind]}${test.bound}`;
   }

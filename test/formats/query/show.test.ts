@@ -70,6 +70,11 @@ describe("a filter as a query", () => {
       '{"and":[{"or":[{"key":"Outcome","operator":"eq","value":"a"},{"key":"Outcome","operator":"eq","value":"b"}]},{"key":"CPUTimeMs","operator":"lt","value":5}]}',
       "(Outcome:a OR Outcome:b) CPUTimeMs:<5",
     ],
+    [
+      '{"and":[{"or":[{"or":[{"key":"Outcome","operator":"eq","value":"a"},{"key":"Outcome","operator":"eq","value":"b"}]}]}]}',
+      "(Outcome:a OR Outcome:b)",
+    ],
+    ['{"key":"CPUTimeMs","operator":"gt","value":1e21}', "CPUTimeMs:>1e+21"],
   ])("%s is %s", (where, query) => {
     const filter = filterOf(`{"where":${where}}`);
     expect(filterAsQuery(filter)).toBe(query);

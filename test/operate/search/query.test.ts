@@ -37,7 +37,7 @@ describe("a question", () => {
         const wanted = wantedIn(query.needed);
         expect(wanted === null || heldBy(wanted, (hash) => (held.has(hash) ? ALL : 0n)) === ALL).toBe(true);
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 

@@ -294,7 +294,7 @@ describe("the health of a function", () => {
     const [failed = "", slow = ""] = [...html.matchAll(/<a href="([^"]*)" tabindex="-1">/g)].map(([, href]) => href);
     for (const [href, has] of [
       [failed, "outcome=failed"],
-      [slow, "slower="],
+      [slow, "q=took%3A%3E%3D"],
     ] as const) {
       expect(href).toContain(has);
       const found = (await visitor.get(href.replaceAll("&amp;", "&"))).html;

@@ -43,6 +43,19 @@ describe("the page of a job", () => {
       );
   });
 
+  it("shows the filter as a query, with a search for what it keeps", async () => {
+    setClock(NOON);
+    const where = (value: string) => ({ key: "ScriptName", operator: "!eq", value });
+    const filter = JSON.stringify({ where: { and: [where("a b"), where("<b>")] } });
+    const job = await createJob(freshBucket().name, { filter });
+    const { html } = await (await Visitor.signedIn()).get(`/jobs/${job}`);
+    expect(textOf(html)).toContain('As a search: -ScriptName:"a b" -ScriptName:"<b>" Search with it');
+    const path = /href="(\/search\?[^"]*)">Search with it/.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const asked = new URL(path, "http://x").searchParams;
+    expect(Object.fromEntries(asked)).toEqual({ q: '-ScriptName:"a b" -ScriptName:"<b>"', job: `${job}`, last: "1h" });
+    expect(textOf((await (await Visitor.signedIn()).get(path)).html)).toContain("Nothing found");
+  });
+
   it("says what was sent again in doubt, and that its destination takes each record at least once", async () => {
     const clock = setClock(NOON);
     let lost = 1;

@@ -59,7 +59,7 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
   const times = (title: string, time: Time) => {
     const buckets = bucketsTo((each) => {
       const slowest = Math.max(0, ...each.map((hour) => hour[time]?.p95 ?? 0));
-      return time === "cpu_ms" || slowest < 2 ? null : { slower: `${Math.floor(slowest / QUANTILE_ERROR)}` };
+      return time === "cpu_ms" || slowest < 2 ? null : { q: `took:>=${Math.floor(slowest / QUANTILE_ERROR)}ms` };
     });
     return <Times title={title} {...{ time, per, label, bars, buckets, total }} />;
   };

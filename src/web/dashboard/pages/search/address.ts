@@ -46,8 +46,6 @@ export interface Asked {
   at: string;
   /** Of these times, as the IANA names it; "": UTC. */
   zone: string;
-  /** The least duration, in ms; "": any. */
-  slower: string;
   order: string;
   /** JSON of further conditions; "": none. */
   filter: string;
@@ -55,7 +53,7 @@ export interface Asked {
 }
 
 const FIELDS = [
-  ...["q", "function", "outcome", "slower", "job", "last", "since", "until", "at", "zone"],
+  ...["q", "function", "outcome", "job", "last", "since", "until", "at", "zone"],
   ...["order", "filter", "cursor"],
 ] as (keyof Asked)[];
 
@@ -65,11 +63,12 @@ const RAY_ID = /^([0-9a-f]{16})(?:-[a-z]{3})?$/i;
 /** null: nothing is asked yet. */
 export function askedOf(query: URLSearchParams): Asked | null {
   const asked = Object.fromEntries(FIELDS.map((name) => [name, (query.get(name) ?? "").trim()])) as unknown as Asked;
-  const text = (query.get("text") ?? "").trim();
-  const ray = RAY_ID.exec(asked.q || text || (query.get("ray_id") ?? "").trim())?.[1];
   // As addresses had it before there was a language; a ray id that is pasted is one.
+  const [text, rayId, slower] = ["text", "ray_id", "slower"].map((name) => (query.get(name) ?? "").trim());
+  const ray = RAY_ID.exec(asked.q || text || rayId || "")?.[1];
   if (ray !== undefined) asked.q = `ray:${ray.toLowerCase()}`;
-  else if (asked.q === "" && text !== "") asked.q = quoted(text);
+  else if (asked.q === "" && text) asked.q = quoted(text);
+  if (slower) asked.q = `${asked.q} took:>=${slower}`.trim();
   if ([...query.keys()].length === 0) return null;
   if (asked.last === "" && asked.since !== "") asked.last = OWN_TIME;
   if (asked.last === "" && asked.at !== "") asked.last = AROUND;
@@ -134,19 +133,10 @@ interface Question {
   [name: string]: unknown;
 }
 
-function filterOf({ function: name, outcome, slower, filter: built }: Asked): string {
+function filterOf({ function: name, outcome, filter }: Asked): string {
   const isOne = outcome !== "" && outcome !== "failed";
-  let filter = built;
+  const condition = { key: "Outcome", operator: "eq", value: outcome } as const;
   // The API says what is wrong with a filter that is none.
-  if (readTree(built).ok) {
-    if (isOne) filter = narrowedFilter(filter, { key: "Outcome", operator: "eq", value: outcome }, false);
-    if (slower !== "")
-      filter = narrowedFilter(filter, { key: "WallTimeMs", operator: "geq", value: numeric(slower) }, false);
-  }
-  return combined(filter, name, outcome === "failed");
-}
-
-/** A number where it is one: the API refuses others, and says so. */
-function numeric(text: string): number | string {
-  return /^\d{1,15}$/.test(text) ? Number(text) : text;
+  const filters = isOne && readTree(filter).ok ? narrowedFilter(filter, condition, false) : filter;
+  return combined(filters, name, outcome === "failed");
 }

@@ -120,12 +120,11 @@ const Refused: FC<{ errors: readonly ErrorEntry[]; asked: Asked }> = ({ errors, 
       </ul>
       {at !== undefined && (
         <>
-          <p class="query-fault mono">
+          <p class="mono">
             <Foreign text={asked.q.slice(Math.max(0, at - 60), at)} max={60} />
             <mark>
-              <Foreign text={asked.q.slice(at, at + 1) || " "} max={1} />
+              <Foreign text={asked.q.slice(at)} max={60} />
             </mark>
-            <Foreign text={asked.q.slice(at + 1, at + 61)} max={60} />
           </p>
           <p>
             <a href={searchPath({ ...asked, q: quoted(asked.q), cursor: "" })}>Search for it as a phrase</a>
@@ -311,7 +310,6 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
           href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
         },
     asked.function !== "" && { label: "all Workers", href: without({ function: "" }) },
-    asked.slower !== "" && { label: "any duration", href: without({ slower: "" }) },
     asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
     asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
   ].filter((way) => way !== false);

@@ -60,7 +60,7 @@ const SearchForm: FC<{
   fields: Readonly<Record<string, string>>;
   isOpen: boolean;
 }> = ({ asked, jobs, fields, isOpen }) => {
-  const more = [asked.slower, asked.job, asked.order, asked.filter].filter((each) => each !== "").length;
+  const more = [asked.job, asked.order, asked.filter].filter((each) => each !== "").length;
   return (
     <Panel id="question" title="What happened?">
       <form method="get" action="/search" class="search-form" id="search-form">
@@ -118,14 +118,6 @@ const SearchForm: FC<{
             {more > 0 && <span class="quiet">: {plural(more, "is set", "are set")}</span>}
           </summary>
           <div class="search-fields">
-            <Field
-              name="slower"
-              label="Took at least (ms)"
-              type="number"
-              min={0}
-              value={visible(asked.slower)}
-              placeholder="any"
-            />
             <Select
               name="job"
               label="Job"
@@ -170,16 +162,12 @@ const Start: FC = () => (
         <a href={searchPath({ ...NOTHING, outcome: "failed" })}>Failures in the last hour</a>
       </li>
       <li>
-        <a href={searchPath({ ...NOTHING, slower: "1000" })}>Records slower than a second in the last hour</a>
+        <a href={searchPath({ ...NOTHING, q: "took:>=1s" })}>Records slower than a second in the last hour</a>
       </li>
       <li>One request: enter its ray id, or a part of its URL, its logs or its error.</li>
       <li>
-        <code>card declined</code> both words, <code>"card declined"</code> together, <code>-test</code> without,{" "}
-        <code>timeout OR deadline</code> either
-      </li>
-      <li>
-        <code>level:error</code>, <code>status:5xx</code>, <code>path:/checkout/*</code>, <code>worker:shop</code>,{" "}
-        <code>took:&gt;1s</code>, <code>customer:4711</code> of a logged object
+        Words and fields: <code>"card declined" OR timeout</code>, <code>status:5xx -path:/health</code>,{" "}
+        <code>level:error took:&gt;1s</code>, <code>customer:4711</code> of a logged object
       </li>
       <li>
         In a terminal: <code>npm run search -- ray 8f14e45fceea167a</code>
