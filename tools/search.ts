@@ -244,7 +244,7 @@ async function main({ values, positionals }: Given): Promise<number> {
   }
 }
 
-/** Counts, answer by answer, until all is counted or it is stopped. @returns as the command ends. */
+/** Counts, answer by answer, until all is counted or it is stopped. @returns the exit code. */
 async function countAll(
   service: Service,
   question: object,

@@ -98,7 +98,7 @@ function ofUrl(record: unknown, part: (url: string) => string): string[] {
   return typeof url === "string" && url !== "" ? [part(url)] : [];
 }
 
-/** Behind scheme and host, without what follows `?` or `#`. No URL is parsed: there are millions. */
+/** Behind scheme and host, up to `?` or `#`. No URL is parsed: there are millions. */
 function pathOf(url: string): string {
   const begin = url.indexOf("://");
   const from = begin === -1 ? 0 : begin + 3;

@@ -177,7 +177,7 @@ const NAMES: Readonly<Record<string, (event: Event) => unknown>> = {
   took: ({ took }) => took,
 };
 
-/** By values and slot: number, sum, 95th percentile and different users, of records that were read. */
+/** By values and slot: number, sum, 95th percentile and different users. */
 function slowly({ asked, onlyFailed }: Question, events: readonly Event[]) {
   const wanted = events.filter(
     ({ time, status }) => time >= SPAN.sinceMs && time < SPAN.untilMs && (!onlyFailed || status === 500),
