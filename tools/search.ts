@@ -3,11 +3,13 @@
  *
  *     npm run search -- 'status:5xx checkout' --since 24h
  *     npm run search -- ray 8f14e45fceea167a --since 7d
+ *     npm run search -- --by status --every 5m --measure count,p95:took
  */
 import * as z from "zod";
 import { between } from "../src/web/dashboard/pages/search/when.ts";
 import { escaped, visible } from "../src/web/dashboard/parts/record-summary.ts";
 import { parseJson } from "./client/api-client.ts";
+import { COUNT_END, type Counted, CountPages, countedOf, GroupsLine } from "./client/counts.ts";
 import { findService, type Service } from "./client/service.ts";
 import { recordText } from "./client/show.ts";
 import { command, Refusal, UsageFault } from "./command.ts";
@@ -15,7 +17,7 @@ import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run search -- [<query> | ray <ray id>] [options]
 
-Finds records in what was shipped and in what still waits. A query is in one pair of quotes:
+Finds records in what was shipped and in what still waits, or counts them. A query is in one pair of quotes:
   'card declined'  '"card declined" -test'  'status:5xx path:/checkout/*'  'level:error took:>1s'
 docs/search.md has the whole language.
 
@@ -27,7 +29,12 @@ docs/search.md has the whole language.
   --job <id>          in what one job shipped
   --oldest            the oldest first
   --limit <n>         at most so many records (100)
-  --json              the records as NDJSON
+  --json              the records, or groups, as NDJSON
+  --by <names>        counts, by status, path, worker, Fields.customer: up to three, with commas
+  --every <time>      counts, by slots of time: 1m to 1d
+  --measure <names>   of each group: count, p95:took, distinct:ray, … (count)
+  --top <n>           groups that are shown, those with the most records (100)
+  --once              one answer, though it may not be all
   --deployed          asks the deployment, though npm start runs
 
 Times are UTC, unless they name a zone (15:07 +01:00). The running \`npm start\` is asked, or else the
@@ -56,8 +63,10 @@ const Line = z.discriminatedUnion("type", [
     record: z.record(z.string(), z.unknown()),
   }),
   z.object({ type: z.literal("progress"), objects: z.number(), read: z.number(), skipped: z.number() }),
+  GroupsLine,
   z.object({
     type: z.literal("end"),
+    ...COUNT_END,
     cursor: z.string().nullable(),
     not_searched: z.array(z.object({ what: z.string(), why: z.string() })),
   }),
@@ -142,17 +151,27 @@ const OPTIONS = {
   limit: { type: "string", default: "100" },
   oldest: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
+  by: { type: "string" },
+  every: { type: "string" },
+  measure: { type: "string", multiple: true },
+  top: { type: "string", default: "100" },
+  once: { type: "boolean", default: false },
   deployed: { type: "boolean", default: false },
 } as const;
 
 type Given = Parameters<Parameters<typeof command<typeof OPTIONS>>[2]>[0];
 
 /** The lines of one answer. @throws Refusal without a page of HTML in it */
-async function ask({ api, token }: Service, question: object): Promise<ReadableStream<Uint8Array>> {
+async function ask(
+  { api, token }: Service,
+  question: object,
+  signal: AbortSignal | null = null,
+): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(`${api}/search`, {
     method: "POST",
     headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
     body: JSON.stringify(question),
+    signal,
   }).catch((error: unknown) => {
     const { message, cause } = error as Error;
     throw new Refusal(
@@ -183,6 +202,7 @@ async function main({ values, positionals }: Given): Promise<number> {
   if (values.job !== undefined && !/^\d{1,15}$/.test(values.job)) throw new UsageFault("--job: the number of a job");
   const [sinceMs, untilMs] = timesOf(values.since, values.until, Date.now());
   const [since, until] = [new Date(sinceMs).toISOString(), new Date(untilMs).toISOString()];
+  const counted = countedOf(values);
   const service = findService(process.env, values.deployed);
   const question = {
     ...{ since, until },
@@ -194,6 +214,7 @@ async function main({ values, positionals }: Given): Promise<number> {
   const isLastHour = values.since === "" && values.until === "";
   const when = isLastHour ? "in the last hour" : `from ${shownTime(since)} to ${shownTime(until)} UTC`;
   console.error(`Searching ${visible(service.name)}, ${when}.`);
+  if (counted !== null) return countAll(service, question, counted, values);
   let found = 0;
   let looked = "Searched no file.";
   const left: End["not_searched"] = [];
@@ -208,7 +229,7 @@ async function main({ values, positionals }: Given): Promise<number> {
       } else if (line.type === "progress") {
         looked = lookedWords(line.read, line.skipped);
         tell(looked);
-      } else end = line;
+      } else if (line.type === "end") end = line;
     }
     if (end === null) throw new Refusal(BROKEN_OFF);
     left.push(...end.not_searched);
@@ -223,6 +244,56 @@ async function main({ values, positionals }: Given): Promise<number> {
     }
     return left.length > 0 ? 2 : found === 0 ? 1 : 0;
   }
+}
+
+/** Counts, answer by answer, until all is counted or it is stopped. @returns the exit code. */
+async function countAll(
+  service: Service,
+  question: object,
+  counted: Counted,
+  { once, json }: Given["values"],
+): Promise<number> {
+  const pages = new CountPages(counted);
+  const left: End["not_searched"] = [];
+  const stopped = new AbortController();
+  process.once("SIGINT", () => stopped.abort());
+  let drawn = 0;
+  const draw = (lines: readonly string[]): void => {
+    if (!process.stderr.isTTY) return;
+    const { rows = 24, columns = 80 } = process.stderr;
+    const shown = lines.slice(0, Math.max(1, rows - 2)).map((line) => line.slice(0, columns - 1));
+    process.stderr.write(
+      `${drawn > 0 ? `\u001b[${drawn}A` : ""}\r\u001b[J${shown.map((line) => `${line}\n`).join("")}`,
+    );
+    drawn = shown.length;
+  };
+  let cursor: string | null = null;
+  try {
+    do {
+      const sent: object = { ...question, count: counted, ...(cursor !== null && { cursor }) };
+      const isFirst: boolean = cursor === null;
+      let end: End | null = null;
+      for await (const line of linesOf(await ask(service, sent, stopped.signal))) {
+        if (line.type === "groups") pages.show(line.rows);
+        if (line.type === "progress") draw([...pages.table(), lookedWords(line.read, line.skipped)]);
+        if (line.type === "end") end = line;
+      }
+      if (end === null) throw new Refusal(BROKEN_OFF);
+      left.push(...end.not_searched);
+      cursor = end.cursor;
+      pages.end(end.other, end.overflow, !isFirst || cursor !== null);
+    } while (cursor !== null && !once);
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+    cursor ??= "";
+  }
+  draw([]);
+  const { rows } = pages.answer();
+  for (const line of json ? pages.json().map(escaped) : pages.table()) console.log(line);
+  for (const { what, why } of left) console.error(`not searched: ${visible(what)}: ${visible(why)}`);
+  if (pages.overflow) console.error("There are too many groups: others may have records of those that are shown.");
+  if (cursor !== null) console.error("Not all was counted: there is more.");
+  return left.length > 0 || cursor !== null ? 2 : rows.length === 0 ? 1 : 0;
 }
 
 function lookedWords(read: number, skipped: number): string {

@@ -22,13 +22,17 @@ export function fileOf(groups: readonly (readonly string[])[], encoder: Encoder 
   return concat([assembly.head.bytes, ...bodies, assembly.end().bytes]);
 }
 
-/** What the service itself reads in an object, in pieces of this size. */
-export async function linesIn(file: Uint8Array, step = 65_536): Promise<string> {
+/** What the service itself reads in an object, in pieces of this size. @param fields null: all. */
+export async function linesIn(
+  file: Uint8Array,
+  step = 65_536,
+  fields: ReadonlySet<string> | null = null,
+): Promise<string> {
   async function* pieces() {
     for (let at = 0; at < file.length; at += step) yield file.slice(at, at + step);
   }
   const parts: Uint8Array[] = [];
-  for await (const part of encoderOf(PARQUET).kind.decode(pieces())) parts.push(part.slice());
+  for await (const part of encoderOf(PARQUET).kind.decode(pieces(), fields)) parts.push(part.slice());
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(concat(parts));
 }
 

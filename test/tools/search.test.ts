@@ -6,6 +6,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
+import { Groups } from "../../src/operate/search/count/groups.ts";
+import { Shape } from "../../src/operate/search/count/measures.ts";
 import { ROOT } from "../../tools/paths.ts";
 
 /** Escape, its one-character form, a line from the right, and a line feed. */
@@ -30,7 +32,9 @@ async function search(
   const server = createServer(async (request, response) => {
     asked.push({ path: request.url, body: JSON.parse(await text(request)) as Asked });
     response.writeHead(status, { "Content-Type": type, ...(length !== undefined && { "Content-Length": length }) });
-    response.write(body, () => (length === undefined ? response.end() : response.destroy()));
+    response.write(typeof body === "string" ? body : (body[asked.length - 1] ?? ""), () =>
+      length === undefined ? response.end() : response.destroy(),
+    );
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const API = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -44,7 +48,8 @@ async function search(
 }
 
 interface Answer {
-  readonly body: string;
+  /** Of each request; or of one after the other. */
+  readonly body: string | readonly string[];
   readonly status?: number;
   readonly type?: string;
   /** More than it has: the connection breaks. */
@@ -144,4 +149,104 @@ it.each([
   expect(errors).toContain(words);
   expect(errors).not.toMatch(/doctype|<p>/i);
   expect(errors.trimEnd().split("\n")).toHaveLength(2);
+});
+
+/** The answer to a count of these values, as the API has it. */
+function countedOn(values: readonly (readonly [status: number, took: number])[], cursor: string | null, isPart = true) {
+  const shape = new Shape([{ op: "count" }, { op: "p95", of: "took" }]);
+  const groups = new Groups(shape);
+  for (const [status, took] of values) groups.add({ by: [status], atMs: 0 }, [took]);
+  const { rows, other } = groups.answer(null, isPart);
+  return linesOf(
+    { type: "groups", rows: [], at: null },
+    { type: "progress", objects: 1, read: 1, skipped: 0 },
+    { type: "groups", rows, at: null },
+    { type: "end", complete: cursor === null, cursor, not_searched: [], other, overflow: false },
+  );
+}
+
+const COUNT = ["--by", "status", "--every", "5m", "--measure", "count", "--measure", "p95:took"];
+
+it("counts over all answers, and shows one table", async () => {
+  const body = [
+    countedOn(
+      [
+        [200, 10],
+        [500, 7],
+        [200, 30],
+      ],
+      "more",
+    ),
+    countedOn(
+      [
+        [200, 20],
+        [404, 64],
+      ],
+      null,
+    ),
+  ];
+  const { out, code, asked } = await search([...COUNT, "declined"], { body });
+  expect(out).toBe(`time              status  count  p95:took
+1970-01-01 00:00  200         3        30
+1970-01-01 00:00  404         1        64
+1970-01-01 00:00  500         1         7
+`);
+  const count = { by: ["status"], every: "5m", measures: [{ op: "count" }, { op: "p95", of: "took" }], top: 100 };
+  expect([code, asked.map(({ body }) => body)]).toMatchObject([
+    0,
+    [
+      { count, text: "declined" },
+      { count, text: "declined", cursor: "more" },
+    ],
+  ]);
+});
+
+it("ends after one answer with --once, and says that there is more", async () => {
+  const { out, errors, code } = await search([...COUNT, "--once", "--json", "--top", "1"], {
+    body: [
+      countedOn(
+        [
+          [200, 10],
+          [500, 7],
+          [200, 30],
+        ],
+        "more",
+      ),
+    ],
+  });
+  expect(
+    out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toEqual([{ time: "1970-01-01T00:00:00.000Z", status: 200, count: 2, "p95:took": 30 }]);
+  expect([code, errors]).toEqual([2, expect.stringContaining("Not all was counted: there is more.")]);
+});
+
+it("shows a terminal nothing of a group that it obeys, and sums what it does not show", async () => {
+  const body = linesOf(
+    { type: "groups", rows: [{ by: [STEERING], values: [3] }], at: null },
+    { type: "end", complete: true, cursor: null, not_searched: [], other: { values: [2] }, overflow: true },
+  );
+  const { out, errors, code } = await search(["--by", "path"], { body });
+  expect(`${out}${errors}`.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+  expect([code, out]).toEqual([0, expect.stringMatching(/\nothers +2\n$/)]);
+  expect(errors).toContain("There are too many groups");
+});
+
+it.each([
+  [["--measure", "median:took"], "--measure: count, sum, "],
+  [["--by", "status", "--top", "0"], "--top: a whole number from 1 to 1000"],
+])("refuses %j", async (args, words) => {
+  const { code, errors, asked } = await search(args, { body: NOTHING });
+  expect([code, asked, errors.startsWith(words)]).toEqual([2, [], true]);
+});
+
+it("refuses a state that is none", async () => {
+  const body = linesOf(
+    { type: "groups", rows: [{ by: [200], values: [1, 1], state: "AA" }], at: null },
+    { type: "end", complete: false, cursor: "more", not_searched: [], other: null, overflow: false },
+  );
+  const { code, errors } = await search(COUNT, { body });
+  expect([code, errors]).toEqual([2, expect.stringContaining("a state breaks off")]);
 });

@@ -214,10 +214,12 @@ export function longest(texts: readonly string[]): string {
 const urls = walker(["Event", "Request", "URL"]);
 
 /** Takes a URL apart as it is written; one without a scheme is a path. */
-const URL_PARTS = /^(?:[a-z][a-z0-9+.-]*:\/\/([^:/?#]*)([^/?#]*))?([^?#]*)(\?[^#]*)?/i;
+const URL_PARTS = /^(?:[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)([^/?#]*))?([^?#]*)(\?[^#]*)?/i;
 
+/** The host is in lower case, without who asks. */
 function partOf(url: string, part: Extract<Where, { kind: "url" }>["part"]): string {
-  const [, hostname = "", port = "", written = "", query = ""] = URL_PARTS.exec(url) ?? [];
-  const path = written === "" && hostname !== "" ? "/" : written;
+  const [, written = "", port = "", below = "", query = ""] = URL_PARTS.exec(url) ?? [];
+  const hostname = written.toLowerCase();
+  const path = below === "" && hostname !== "" ? "/" : below;
   return { host: hostname + port, hostname, path, target: path + query }[part];
 }

@@ -1,4 +1,4 @@
-/** A bucket of numbers that are alike, and how many there are in it. In the order of the buckets. */
+/** A bucket of numbers that are alike, and how many are in it. */
 export type BucketCount = readonly [bucket: number, count: number];
 
 export interface Scale {

@@ -217,7 +217,10 @@ async function searchedJobs(
   return { jobs, reruns, notSearched };
 }
 
-/** @param heldBytes of memory. @returns ends it. @throws ApiError 429 if the caller has too many under way, 503 for memory. */
+/**
+ * @param heldBytes of memory. @returns ends it. @throws ApiError 429 if the caller has too many
+ *   under way, 503 for memory.
+ */
 async function takeSlot(c: AppContext, heldBytes: number): Promise<() => Promise<void>> {
   const control = controlPlane(c.env.CONTROL);
   const { kind, id } = c.var.caller;

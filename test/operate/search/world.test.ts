@@ -20,6 +20,7 @@ import { jobObjects, NOON } from "../../support/runtime/pipeline.ts";
 import { World } from "../../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../../support/runtime/world-jobs.ts";
 import { type Action, type Rule, rule } from "../../support/s3-script.ts";
+import { countOf } from "./counted.ts";
 import { stringsOf } from "./records.ts";
 import { type HitLine, type SearchAnswer, searchFor } from "./searched.ts";
 
@@ -327,6 +328,14 @@ class Course {
     this.pages += pages.length;
     this.hits += hits.length;
     expect(names.toSorted(), "none twice").toEqual([...new Set(names)].sort());
+    if (isQuiet) {
+      const { rows, end } = await countOf({ ...question, count: { by: ["outcome"], top: 1 } });
+      const counts = [...rows, ...(end.other === null ? [] : [end.other])].map(({ values }) => Number(values[0]));
+      expect(
+        counts.reduce((sum, each) => sum + each, 0),
+        "as many as are counted",
+      ).toBe(hits.length);
+    }
     expect(
       [...before.must].filter((name) => !names.includes(name)),
       "none missing",

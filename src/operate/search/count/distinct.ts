@@ -67,7 +67,7 @@ export class Distinct implements Part {
 
   get count(): number {
     if (this.#hashes !== null) return this.#hashes.size;
-    // Of each level: in how many registers it was there. And how likely it was not, where it was not.
+    // In how many registers each level was; and how likely it was, where it was not.
     const seen = new Float64Array(LEVEL_MAX + 1);
     let missing = 0;
     for (const state of this.#registers) {

@@ -13,7 +13,7 @@ const BUCKETS_MAX = 700;
 /** They become fewer when there are so many. */
 const BUCKETS_HELD = 1_000;
 
-/** Quantiles of numbers: how many are in each bucket; those below 0 in the bucket of the opposite. */
+/** How many numbers are in each bucket; those below 0 in the bucket of their opposite. */
 export class Quantiles implements Part {
   #counts = new Map<number, number>();
 

@@ -31,7 +31,7 @@ export class StateWriter {
   }
 }
 
-/** Reads what {@link StateWriter} wrote. Every method throws an Error where there is nothing such. */
+/** Reads what {@link StateWriter} wrote. Each method throws an Error where there is no such. */
 export class StateReader {
   readonly #bytes: Uint8Array<ArrayBuffer>;
   #at = 0;

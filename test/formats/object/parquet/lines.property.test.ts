@@ -91,6 +91,37 @@ describe("lines", () => {
     await fc.assert(property, { numRuns: 40 });
   });
 
+  it("read for some fields have those, and odd ones are whole", async () => {
+    const names = fc.subarray<string>([...FIELD_NAMES, "Source"]);
+    const property = fc.asyncProperty(names, groups, fc.constantFrom(...ODD), async (wanted, records, odd) => {
+      const fields = new Set(wanted);
+      const file = fileOf([...records.map((group) => group.map(lineOf)), [oddLine(...odd)]]);
+      const lines = (await linesIn(file, 100, fields)).trimEnd().split("\n");
+      const part = (json: string) =>
+        Object.fromEntries(Object.entries(JSON.parse(json) as object).filter(([name]) => fields.has(name)));
+      expect(lines.slice(0, -1).map((line) => JSON.parse(line))).toEqual(
+        records.flat().map((each) => part(lineOf(each))),
+      );
+      expect(part(String(lines.at(-1)))).toEqual(part(oddLine(...odd)));
+    });
+    await fc.assert(property, { numRuns: 60 });
+  });
+
+  it("read for some fields are refused where one of their columns is damaged", async () => {
+    const file = fileOf([
+      Array.from({ length: 50 }, (_, n) => lineOf(traceRecord({ ScriptName: `s${n}`, WallTimeMs: n }))),
+    ]);
+    const [group] = metadataOf(file).row_groups;
+    const found = group?.columns
+      .map(({ meta_data }) => meta_data)
+      .find((meta) => meta?.path_in_schema[0] === "WallTimeMs");
+    const end = Number(found?.data_page_offset) + Number(found?.total_compressed_size);
+    // In the checksum of its page.
+    file[end - 6] = (file[end - 6] as number) ^ 1;
+    await expect(linesIn(file, 100, new Set(["WallTimeMs"]))).rejects.toThrow();
+    expect(await linesIn(file, 100, new Set(["ScriptName"]))).toContain('{"ScriptName":"s49"}');
+  });
+
   it.each(ODD)("with %s of %s come back to the byte, among others", async (name, json) => {
     const lines = [lineOf(traceRecord()), oddLine(name, json), lineOf(traceRecord({ ScriptName: "B" }))];
     const file = fileOf([lines, [oddLine(name, json), oddLine(name, json)]]);

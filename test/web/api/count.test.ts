@@ -1,0 +1,129 @@
+/** Counts over HTTP: in objects of the store, and in what waits. */
+import { describe, expect, it } from "vitest";
+import { writeCursor } from "../../../src/operate/search/cursor.ts";
+import { type CountAnswer, countOf } from "../../operate/search/counted.ts";
+import { type MintOptions, Oracle } from "../../support/oracle.ts";
+import { createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
+import { call, errorsOf } from "./harness.ts";
+
+const HOUR_MS = 3_600_000;
+
+async function shipping(fields: object = {}) {
+  const clock = setClock(NOON);
+  const bucket = freshBucket();
+  const job = await createJob(bucket.name, fields);
+  const oracle = new Oracle({ at: NOON });
+  const span = { since: new Date(NOON - HOUR_MS).toISOString(), until: new Date(NOON + HOUR_MS).toISOString() };
+  return {
+    job,
+    span,
+    async take(count: number, options: MintOptions = {}) {
+      await deliver(pack(oracle.mint(count, { at: clock.nowMs(), ...options }), clock.nowMs()));
+    },
+    settle: () => settle(job, clock),
+    clock,
+    count: (count: object, question: object = {}) => countOf({ ...span, ...question, count }),
+  };
+}
+
+const rowsOf = ({ rows }: CountAnswer) => rows.map(({ by, time, values }) => [by, time, values]);
+
+describe("POST /search with count", () => {
+  it.each(["ndjson", "parquet"])("counts what waits and what is delivered alike: %s", async (output_type) => {
+    const { take, settle, count, clock } = await shipping({ output_options: { output_type } });
+    await take(3, { scriptName: "shop" });
+    await take(2, { scriptName: "cart" });
+    const asked = {
+      by: ["worker"],
+      measures: [{ op: "count" }, { op: "distinct", of: "path" }, { op: "max", of: "took" }],
+    };
+    const open = await count(asked);
+    expect(rowsOf(open)).toMatchObject([
+      [["shop"], undefined, [3, 3, expect.any(Number)]],
+      [["cart"], undefined, [2, 2, expect.any(Number)]],
+    ]);
+    expect(open.end).toEqual({
+      type: "end",
+      complete: true,
+      cursor: null,
+      not_searched: [],
+      other: null,
+      overflow: false,
+    });
+    expect(open.rows.every((row) => row.state === undefined)).toBe(true);
+    await settle();
+    clock.advance(1);
+    const delivered = await count(asked);
+    expect(rowsOf(delivered)).toEqual(rowsOf(open));
+    expect(delivered.progress.at(-1)).toMatchObject({ read: 1, records: 5 });
+    const first = await count({ ...asked, top: 1 });
+    expect(rowsOf(first)).toEqual(rowsOf(open).slice(0, 1));
+    expect(first.end.other?.values.slice(0, 2)).toEqual([2, 2]);
+  });
+
+  it("counts the hits of a question, by slots of time", async () => {
+    const { take, settle, count, span } = await shipping();
+    await take(4, { scriptName: "shop" });
+    await take(4, { scriptName: "cart" });
+    await settle();
+    const filter = JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: "shop" } });
+    const slots = await count({ every: "30m" }, { filter });
+    expect(slots.rows.reduce((sum, { values }) => sum + Number(values[0]), 0)).toBe(4);
+    for (const { time } of slots.rows) expect(Date.parse(String(time)) % (HOUR_MS / 2)).toBe(0);
+    const { status, body } = await call<object>("POST", "/logship/search", {
+      ...span,
+      filter,
+      dry_run: true,
+      count: {},
+    });
+    expect([status, body.result]).toMatchObject([200, { objects: 1 }]);
+  });
+
+  it("goes on from a cursor, with what later answers are merged by", async () => {
+    const { take, settle, span, job } = await shipping();
+    for (const scriptName of ["shop", "cart"]) {
+      await take(3, { scriptName });
+      await settle();
+    }
+    const count = { by: ["worker"], measures: [{ op: "p95", of: "took" }], top: 1 };
+    const question = JSON.stringify([span.since, span.until, ...[null, null, null, null], "newest", count]);
+    const times = { sinceMs: NOON - HOUR_MS, untilMs: NOON + HOUR_MS };
+    const whole = await countOf({ ...span, count });
+    const ended = whole.progress.at(-1);
+    const cursor = writeCursor(
+      { cursor: { after: null, done: [[[job, 0, 1], null, NOON]] }, span: times, lacks: true },
+      question,
+    );
+    const { rows, end, progress } = await countOf({ ...span, count, cursor });
+    expect([ended?.read, progress.at(-1)?.read, end.complete, end.cursor]).toEqual([2, 1, false, null]);
+    expect(rows).toEqual([{ by: [expect.stringMatching("shop|cart")], values: [7], state: expect.any(String) }]);
+  });
+
+  it.each([
+    [{ by: ["staus"] }, "/count/by/0", 'unknown name "staus"'],
+    [{ by: ["status", "path", "host", "cron"] }, "/count/by", ""],
+    [{ measures: [{ op: "count" }, { op: "p95", of: "nope" }] }, "/count/measures/1/of", 'unknown name "nope"'],
+    [{ measures: [{ op: "sum" }] }, "/count/measures/0/of", "of: sum needs the name of a field"],
+    [{ measures: [{ op: "median", of: "took" }] }, "/count/measures/0/op", ""],
+    [{ measures: [] }, "/count/measures", ""],
+    [{ every: "7m" }, "/count/every", "every: 1m to 1d, and a whole part of a day"],
+    [{ every: "2d" }, "/count/every", "every: 1m to 1d"],
+    [{ every: "0m" }, "/count/every", "every: 1m to 1d"],
+    [{ top: 1_001 }, "/count/top", ""],
+    [{ limit: 1 }, "/count/limit", ""],
+  ])("refuses %j", async (count, pointer, words) => {
+    setClock(NOON);
+    const answer = await call("POST", "/logship/search", { count });
+    expect([answer.status, errorsOf(answer)[0]?.slice(0, 2)]).toEqual([400, [1001, pointer]]);
+    expect(errorsOf(answer).join()).toContain(words);
+  });
+
+  it("refuses more slots than it can tell apart, and the cursor of another count", async () => {
+    const { span, count } = await shipping();
+    const since = new Date(NOON - 48 * HOUR_MS).toISOString();
+    await expect(count({ every: "1m" }, { since })).rejects.toThrow("every: more than 1500 slots are in this time");
+    const answer = await call("POST", "/logship/search", { ...span, count: {}, cursor: "bm8" });
+    expect(errorsOf(answer).join()).toContain("cursor: does not belong to this search");
+  });
+});
