@@ -195,8 +195,8 @@ it("counts over all answers, and shows one table", async () => {
   expect([code, asked.map(({ body }) => body)]).toMatchObject([
     0,
     [
-      { count, text: "declined" },
-      { count, text: "declined", cursor: "more" },
+      { count, query: "declined" },
+      { count, query: "declined", cursor: "more" },
     ],
   ]);
 });
