@@ -57,7 +57,8 @@ export interface Encoder {
   storedAtMost(finishedBytes: number, rawBytes: number): number;
   /**
    * @param partOf of which part of its day a record is; absent: a day has one.
-   * @param isSketched its fragments have the hashes of their words, if searches read the format.
+   * @param isSketched its fragments have the hashes of their words, and which records they are, if
+   *   searches read the format.
    */
   gather(partOf?: (record: RecordLine) => string, isSketched?: boolean): Gatherer;
   /**
@@ -104,9 +105,18 @@ export interface FragmentSizes {
   readonly compactBytes: number;
 }
 
+/** What a record is, whoever ships it. */
+export interface RecordPlace {
+  /** Id of its part, as 32 hex digits. */
+  part: string;
+  /** Its place in the part. */
+  index: number;
+}
+
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
-  add(record: RecordLine, takenInMs: number): void;
+  /** @param from absent: what the record is of is not kept. */
+  add(record: RecordLine, takenInMs: number, from?: RecordPlace): void;
   finish(): Fragment[];
 }
 
@@ -149,4 +159,8 @@ export interface Fragment extends Content {
    * are wanted, or there are too many.
    */
   hashes?: Uint32Array<ArrayBuffer>;
+  /**
+   * Which records its lines are, as identities.ts has it, with the hashes; absent: nobody knows.
+   */
+  identities?: Uint8Array<ArrayBuffer>;
 }

@@ -201,4 +201,10 @@ export const READER_STEPS = [
         body        BLOB NOT NULL
       ) STRICT;`,
   },
+  {
+    id: 2,
+    why: "a search tells copies of a record from another one",
+    sql: `
+      ALTER TABLE chunk ADD COLUMN identities BLOB;   -- which records its lines are; NULL: nobody knows`,
+  },
 ] as const satisfies readonly Migration[];
