@@ -59,7 +59,10 @@ export class IdentityWriter {
     const head = new DataView(new ArrayBuffer(IDENTITY_HEAD_BYTES));
     head.setUint8(0, VERSION);
     head.setUint32(1, this.#fields);
-    head.setUint32(5, this.#done.reduce((sum, { length }) => sum + length, 0));
+    head.setUint32(
+      5,
+      this.#done.reduce((sum, { length }) => sum + length, 0),
+    );
     return concat([new Uint8Array(head.buffer), ...this.#done]);
   }
 
@@ -111,10 +114,11 @@ export class Identities {
   }
 
   /**
-   * @param records that the object has.
+   * @param records that the object has; null: it gets more.
    * @returns null: they are not of so many lines, of another version, or no identities at all.
    */
-  static read(bytes: Uint8Array, records: number): Identities | null {
+  static read(bytes: Uint8Array, records: number | null): Identities | null {
+    const most = records ?? PLACES_MAX;
     const at: number[] = [];
     const before: number[] = [];
     let [lines, fields] = [0, -1];
@@ -131,11 +135,11 @@ export class Identities {
         at.push(from);
         before.push(lines);
         lines += entry.lines;
-        if (lines > records) return null;
+        if (lines > most) return null;
         from = entry.end;
       }
     }
-    return lines === records && records > 0 ? new Identities(bytes, fields, at, before, records) : null;
+    return lines > 0 && lines === (records ?? lines) ? new Identities(bytes, fields, at, before, lines) : null;
   }
 
   /** How much memory they take, in bytes. */

@@ -101,8 +101,10 @@ export function answerLines({
         {
           progress,
           hits: (hits) => {
-            for (const { place, object, json } of hits)
-              line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
+            for (const { place, object, json, alsoIn } of hits)
+              line(
+                `{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"also_in":[${alsoIn}],"record":${json}}`,
+              );
           },
         },
       );

@@ -1,9 +1,12 @@
 import { type Platform, within } from "../../base/platform.ts";
 import type { Pieces } from "../../base/streams.ts";
+import { Identities } from "../../formats/sketch/identities.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
 import type { SearchSpan } from "../../ship/reader/searchable.ts";
+import { Copies, wholeOf } from "./copies.ts";
 import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
+import type { Identify } from "./identify.ts";
 import type { LookUp } from "./look-up.ts";
 import type { CompiledQuery } from "./query.ts";
 import { type Match, scan } from "./scan.ts";
@@ -16,6 +19,12 @@ export interface Sources {
   unsearchable?: readonly Known[];
   /** Absent: nothing is known of what they hold. */
   lookUp?: LookUp;
+  /** Absent: nothing is known of which records they have. */
+  identify?: Identify;
+  /** Jobs, the broadest first; absent: by number. */
+  order?: readonly number[];
+  /** The time for which they are listed, in ms since the epoch; absent: any. */
+  span?: { sinceMs: number; untilMs: number };
   /** Of manifests, that were read to list them. */
   indexBytes?: number;
   /**
@@ -44,8 +53,10 @@ export interface Progress {
   /** Objects with records of that time, and of these: */
   objects: number;
   read: number;
-  /** Not read, as their sketch says that they hold no match. */
+  /** Not read, as their sketch says that they hold no match, or as they are copies. */
   skipped: number;
+  /** Of these, those whose records are all in objects of another job. */
+  copies: number;
   /** Of sketches, and of manifests, that were read. */
   sketchBytes: number;
   /** As stored. */
@@ -90,11 +101,17 @@ export interface Asked {
 /** As of {@link Bounds.lookAhead}. */
 export const LOOK_MAX = 1_000;
 
+/** Objects that are prepared at once for comparing their records. */
+const PREPARED = 100;
+
 /** How often progress is told at least, in ms. */
 const TELL_MS = 1_000;
 
 /** How long one object may take, in ms: its store may send a byte now and then. */
 const OBJECT_MS = 60_000;
+
+/** Where records are compared, a page may take so much longer, in what bounds it, until it gets on. */
+const LONGER = 2;
 
 /** How often what waits in its reader is read, where it goes while it is read. */
 const HELD_TRIES = 3;
@@ -112,6 +129,9 @@ const REFUSALS_MAX = 3;
  * is not read can hold an earlier one. Where a bound ends the search before, hits are told all the
  * same, and the cursor names the objects that are done; so the pages of a search have each hit
  * once, and those of one page are in order.
+ *
+ * Of several jobs, a record is told once, with its copies, when all objects of its moment are read;
+ * nothing beyond the cursor is told, and so no page needs to know what those before it had.
  */
 export async function search(sources: Sources, asked: Asked, listener: Listener): Promise<SearchEnd> {
   return new Search(sources, asked, listener).run();
@@ -127,9 +147,15 @@ class Search {
   readonly #hits: FirstHits;
   /** In the order in which they are read. */
   readonly #unread: Source[];
-  /** So many of the first of them may hold a match, as far as their sketches say. */
-  #lookedUp = 0;
-  #looking: Promise<void> | null = null;
+  /** Of these, sketches were asked. */
+  readonly #lookedUp = new Set<Source>();
+  #looking: Promise<void> = Promise.resolve();
+  /** Of these, they say that they hold no match. */
+  readonly #ruledOut = new Set<Source>();
+  /** null: all is of one job. */
+  readonly #copies: Copies | null;
+  /** What is told goes out in order. */
+  #telling: Promise<void> = Promise.resolve();
   /** Nothing of them is read. */
   readonly #out: Known[];
   readonly #underWay = new Set<Source>();
@@ -139,7 +165,11 @@ class Search {
   /** Objects in a row, by job, that its store did not give, though they may be there. */
   readonly #refusals = new Map<number, number>();
   readonly #notSearched: NotSearched[] = [];
+  /** Named there, as their records may be those of others. */
+  readonly #named = new Set<Source>();
   readonly #startedMs: number;
+  /** No hit of this page comes before this time. */
+  readonly #startMs: number;
   /** Of all that was begun, before compression. */
   #rawBytes = 0;
   #begun = 0;
@@ -154,6 +184,7 @@ class Search {
     const { order, cursor, bounds } = asked;
     this.#before = cursor ?? { after: null, done: [] };
     this.#doneBefore = new Map(this.#before.done.map(([batch, upTo]) => [batch.join(), upTo]));
+    this.#copies = this.#copiesOf(sources);
     this.#hits = new FirstHits(order, bounds.limit, bounds.hitUnits);
     const left = sources.list.filter(
       (source) => !this.#isPast(source, this.#before.after) && this.#doneBefore.get(keyOf(source)) !== null,
@@ -164,12 +195,15 @@ class Search {
       objects: left.length,
       read: 0,
       skipped: 0,
+      copies: 0,
       sketchBytes: sources.indexBytes ?? 0,
       bytesRead: 0,
       records: 0,
       reachedMs: null,
     };
     this.#last = this.#before.after;
+    const [first] = this.#unread;
+    this.#startMs = this.#last?.[0] ?? (first === undefined ? 0 : this.#edge(first)[0]);
     this.#startedMs = asked.platform.now();
     this.#toldMs = this.#startedMs;
   }
@@ -179,22 +213,23 @@ class Search {
     const works = Promise.all(Array.from({ length: this.#asked.bounds.atOnce }, () => this.#work())).then(() => true);
     while (!(await within(TELL_MS, works, false))) this.#tell();
     const cursor = this.#finish();
+    await this.#telling;
     return { progress: { ...this.#progress }, cursor, notSearched: this.#notSearched };
   }
 
   async #work(): Promise<void> {
     for (;;) {
+      // Nothing is begun meanwhile that may turn out to hold no match.
+      await this.#looking;
       const source = this.#unread[0];
       if (source === undefined || this.#isEnough(source)) return;
-      if (this.#lookedUp === 0 && this.#mayLook()) {
-        this.#looking ??= this.#lookAhead();
-        await this.#looking;
+      if (this.#mayLook() && !this.#lookedUp.has(wholeOf(source))) {
+        await this.#look(() => (this.#unread[0] === source ? this.#unread.map(wholeOf) : []));
         continue;
       }
       this.#unread.shift();
-      this.#lookedUp = Math.max(0, this.#lookedUp - 1);
       this.#underWay.add(source);
-      await this.#readOne(source);
+      if (await this.#isToRead(source)) await this.#readOne(source);
       this.#underWay.delete(source);
       this.#tellSafe();
       this.#tellInTime();
@@ -210,19 +245,80 @@ class Search {
     return this.#asked.platform.now() - this.#startedMs >= this.#asked.bounds.ms;
   }
 
-  /** Takes the next objects out that cannot hold a match. Nothing is begun meanwhile. */
-  async #lookAhead(): Promise<void> {
-    const next = this.#unread.slice(0, this.#asked.bounds.lookAhead ?? LOOK_MAX);
-    const { out, bytes } = (await this.#sources.lookUp?.(next)) ?? { out: new Set(), bytes: 0 };
-    const left = next.filter((source) => !out.has(source));
-    this.#unread.splice(0, next.length, ...left);
+  /** Asks the sketches of the first of these objects, after what is asked already. */
+  async #look(wanted: () => readonly Source[]): Promise<void> {
+    this.#looking = this.#looking.then(() => this.#lookAhead(wanted()));
+    await this.#looking;
+  }
+
+  /** Takes objects out that cannot hold a match. */
+  async #lookAhead(sources: readonly Source[]): Promise<void> {
+    const next = sources.filter((source) => !this.#lookedUp.has(source));
+    next.length = Math.min(next.length, this.#asked.bounds.lookAhead ?? LOOK_MAX);
+    if (next.length === 0) return;
+    const { out, bytes } = (await this.#sources.lookUp?.(next)) ?? { out: new Set<Source>(), bytes: 0 };
+    for (const source of next) this.#lookedUp.add(source);
+    for (const source of out) this.#ruledOut.add(source);
+    const left = this.#unread.filter((source) => !out.has(wholeOf(source)));
+    this.#progress.skipped += this.#unread.length - left.length;
+    this.#unread.splice(0, this.#unread.length, ...left);
     this.#out.push(...out);
-    this.#lookedUp = left.length;
-    this.#progress.skipped += out.size;
     this.#progress.sketchBytes += bytes;
-    this.#looking = null;
     this.#tellSafe();
     this.#tellInTime();
+  }
+
+  #copiesOf({ list, identify, order, span }: Sources): Copies | null {
+    const jobs = order ?? [...new Set(list.map(({ job }) => job))].sort((a, b) => a - b);
+    if (jobs.length < 2) return null;
+    const copies = new Copies({
+      ...{ list, order: jobs, identify: identify ?? (async () => new Map()) },
+      span: span ?? { sinceMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY },
+      look: async (sources) => {
+        if (this.#sources.lookUp === undefined) return;
+        while (sources.some((source) => !this.#lookedUp.has(source))) await this.#look(() => sources);
+      },
+      isOut: (source) => this.#ruledOut.has(source),
+    });
+    const failed = new Set(this.#before.done.flatMap(([batch, , , isFailed]) => (isFailed ? [batch.join()] : [])));
+    for (const source of list) {
+      const key = keyOf(source);
+      if (failed.has(key)) copies.distrust(source);
+      else if (this.#doneBefore.get(key) === null) this.#ruledOut.add(source);
+    }
+    return copies;
+  }
+
+  /** Whether an object has records that no other has. */
+  async #isToRead(source: Source): Promise<boolean> {
+    if (this.#copies === null) return true;
+    await this.#copies.prepare([source, ...this.#unread.slice(0, PREPARED)]);
+    const verdict = await this.#copies.judge(source);
+    const bytes = this.#copies.takeBytes();
+    this.#progress.sketchBytes += bytes;
+    this.#rawBytes += bytes;
+    if (verdict.kind === "covered") {
+      this.#progress.skipped += 1;
+      this.#progress.copies += 1;
+    } else if (verdict.kind === "unknown" && !this.#named.has(wholeOf(source))) {
+      this.#named.add(wholeOf(source));
+      this.#leave(
+        source,
+        `job ${verdict.beside} may ship the same records, and which is not known: search this job alone`,
+      );
+    }
+    return verdict.kind === "read";
+  }
+
+  /** Copies of what an object does not give are looked for. */
+  #distrust(source: Source): void {
+    const { again, covered } = this.#copies?.distrust(source) ?? { again: [], covered: 0 };
+    this.#progress.skipped -= covered;
+    this.#progress.copies -= covered;
+    const { order } = this.#asked;
+    const found = again.filter((one) => !this.#ruledOut.has(wholeOf(one)) && !this.#isPast(one, this.#before.after));
+    this.#unread.push(...found);
+    this.#unread.sort((a, b) => comparePlaces(this.#edge(a), this.#edge(b), order));
   }
 
   /** Whether this source, and all after it, are left to another page. */
@@ -233,22 +329,32 @@ class Search {
     if (signal.aborted) return true;
     // One is read in any case, so that every page gets on.
     if (this.#begun === 0) return false;
-    return this.#rawBytes >= bounds.rawBytes || this.#isLate;
+    if (this.#rawBytes < bounds.rawBytes && !this.#isLate) return false;
+    if (this.#copies === null || this.#isBefore(this.#startMs, this.#edge(source))) return true;
+    const ms = this.#asked.platform.now() - this.#startedMs;
+    return this.#rawBytes >= LONGER * bounds.rawBytes || ms >= LONGER * bounds.ms;
   }
 
   async #readOne(source: Source): Promise<void> {
-    const { job, node, batch, number, firstMs, lastMs } = source;
+    const { job, node, batch, number } = source;
+    const { firstMs, lastMs } = wholeOf(source);
     const { query, order, signal, platform } = this.#asked;
     const untilMs = platform.now() + OBJECT_MS;
     const upTo = this.#doneBefore.get(keyOf(source)) ?? null;
     // Records without a time come last of their object's: what is added to it moves them on alone.
     const untimedMs = order === "newest" ? firstMs : lastMs;
+    let identities: Identities | null = null;
+    const known = this.#copies?.identified(source) ?? null;
+    const worth = this.#copies?.worthOf(source) ?? 0;
     const found = ({ line, json, timeMs }: Match): void => {
-      const place: Place = [timeMs ?? untimedMs, job, node, batch, line];
+      // It is read for a part of its time.
+      if (timeMs !== null && source.whole !== undefined && (timeMs < source.firstMs || timeMs > source.lastMs)) return;
+      const record = identities?.at(line) ?? "";
+      const place: Place = [timeMs ?? untimedMs, job, node, batch, line, record];
       // Before the last hit stands only what was told, or has come since this page was listed.
       if (this.#last !== null && comparePlaces(place, this.#last, order) <= 0) return;
       const isTold = timeMs === null ? line <= (upTo?.[4] ?? 0) : upTo && comparePlaces(place, upTo, order) <= 0;
-      if (!isTold) this.#hits.add({ place, object: number, json });
+      if (!isTold) this.#hits.add({ place, object: number, json, worth, alsoIn: [] });
     };
     this.#begun += 1;
     if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
@@ -256,15 +362,29 @@ class Search {
     this.#rawBytes += source.rawBytes;
     for (let tries = source.isHeld ? HELD_TRIES : 1; ; tries--) {
       try {
-        const content = await source.open((bytes) => {
-          this.#progress.bytesRead += bytes;
-          if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
-          if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
-        });
+        let told = source.isHeld ? null : ((await known?.load()) ?? null);
+        const content = await source.open(
+          (bytes) => {
+            this.#progress.bytesRead += bytes;
+            if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
+            if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
+          },
+          (ofHeld) => {
+            told = ofHeld;
+          },
+        );
+        identities = known && told && Identities.read(told, number === null ? null : source.records);
+        if (known !== null && identities === null)
+          throw new ReadFault("damaged", "which records it has cannot be read");
         const { records, unreadable } = await scan(this.#whileWanted(content), query, found);
+        if (identities !== null && records !== identities.records && !signal.aborted)
+          throw new ReadFault("damaged", "it has other records than its sketch says");
         this.#progress.records += records;
         this.#progress.read += 1;
-        if (unreadable > 0) this.#leave(source, `${unreadable} of its lines are not JSON records`);
+        if (unreadable > 0) {
+          this.#leave(source, `${unreadable} of its lines are not JSON records`);
+          this.#distrust(source);
+        }
         this.#read.set(keyOf(source), { batch: [job, node, batch], told: null, isFailed: false });
         if (!source.isHeld) this.#refusals.set(job, 0);
         return;
@@ -283,6 +403,7 @@ class Search {
     const { job, node, batch } = source;
     this.#leave(source, why);
     this.#read.set(keyOf(source), { batch: [job, node, batch], told: null, isFailed: true });
+    this.#distrust(source);
   }
 
   async *#whileWanted(content: Pieces): Pieces {
@@ -304,12 +425,19 @@ class Search {
   #tellSafe(): void {
     const frontier = this.#frontier();
     this.#tellHits(this.#hits.take(frontier));
-    if (frontier !== null) this.#progress.reachedMs = frontier[0];
+    if (frontier === null) return;
+    const reach = (): void => {
+      this.#progress.reachedMs = frontier[0];
+    };
+    if (this.#copies === null) reach();
+    else this.#telling = this.#telling.then(reach);
   }
 
   #tellHits(hits: readonly Hit[]): void {
     if (hits.length === 0) return;
-    this.#listener.hits(hits);
+    const copies = this.#copies;
+    if (copies === null) this.#listener.hits(hits);
+    else this.#telling = this.#telling.then(async () => this.#listener.hits(await copies.withJobs(hits)));
     for (const { place } of hits) {
       const read = this.#read.get(place.slice(1, 4).join());
       if (read !== undefined) read.told = place;
@@ -321,7 +449,7 @@ class Search {
   #frontier(): Place | null {
     const edges = [...this.#underWay, ...this.#unread.slice(0, 1)].map((source) => this.#edge(source));
     const { listedToMs } = this.#sources;
-    if (listedToMs !== null) edges.push([listedToMs, -1, -1, -1, -1]);
+    if (listedToMs !== null) edges.push([listedToMs, -1, -1, -1, -1, ""]);
     return edges.sort((a, b) => comparePlaces(a, b, this.#asked.order))[0] ?? null;
   }
 
@@ -335,7 +463,7 @@ class Search {
       if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
     // Where hits of it took the place of others before it failed, a page that read it again would
     // end where this one did.
-    for (const [key, { batch, isFailed }] of this.#read) if (isFailed) done.set(key, [batch, null, null]);
+    for (const [key, { batch, isFailed }] of this.#read) if (isFailed) done.set(key, [batch, null, null, true]);
     if (frontier === null || (droppedFrom !== null && comparePlaces(frontier, droppedFrom, order) > 0)) {
       this.#tellHits(this.#hits.take(null));
       if (droppedFrom === null) return null;
@@ -348,6 +476,8 @@ class Search {
     }
     this.#tellHits(this.#hits.take(frontier));
     const after = this.#last !== null && comparePlaces(this.#last, frontier, order) > 0 ? this.#last : frontier;
+    // What is beyond may have copies in what is not read.
+    if (this.#copies !== null) return { after, done: this.#stillNeeded([...done.values()], after) };
     // What was found beyond it is told, too: not all that it was found in could be read again.
     this.#tellHits(this.#hits.take(null));
     for (const [key, { batch, told, isFailed }] of this.#read) {
@@ -364,7 +494,12 @@ class Search {
     const { list, unsearchable = [] } = this.#sources;
     const ends = new Map([...list, ...unsearchable].map((known) => [keyOf(known), this.#endOf(known)]));
     return done
-      .map(([batch, upTo, endMs]): Done => [batch, upTo, endMs ?? ends.get(batch.join()) ?? null])
+      .map(
+        ([batch, upTo, endMs, ...isFailed]): Done => [
+          ...([batch, upTo, endMs ?? ends.get(batch.join()) ?? null] as const),
+          ...isFailed,
+        ],
+      )
       .filter(([, , endMs]) => endMs === null || !this.#isBefore(endMs, after));
   }
 
@@ -395,6 +530,8 @@ class Search {
 
   /** No hit of it comes before this place. */
   #edge({ job, node, batch, firstMs, lastMs }: Source): Place {
-    return [this.#asked.order === "newest" ? lastMs : firstMs, job, node, batch, 0];
+    const timeMs = this.#asked.order === "newest" ? lastMs : firstMs;
+    // Of a moment, copies have one place, whose they are.
+    return this.#copies === null ? [timeMs, job, node, batch, 0, ""] : [timeMs, -1, -1, -1, -1, ""];
   }
 }

@@ -12,7 +12,7 @@ export interface Known {
   lastMs: number;
 }
 
-/** A job whose objects are searched. */
+/** A job whose objects are searched; of several, those that have most are first: breadth.ts. */
 export interface SearchedJob {
   id: number;
   /** Where they are. */
@@ -22,19 +22,25 @@ export interface SearchedJob {
   createdMs: number;
 }
 
+/** Is told which records the lines are, as `Identities.read` takes it; null: that is not to be had. */
+export type TakeIdentities = (identities: Uint8Array | null) => void;
+
 /** One that a search may read. */
 export interface Source extends Known {
   /** As stored, and before compression. */
   bytes: number;
   rawBytes: number;
   records: number;
+  /** It is read for a part of its time alone: what it is a part of. */
+  whole?: Source;
   /** It waits in its reader, and may be cut and delivered while it is read. */
   isHeld: boolean;
   /**
-   * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. @throws
-   * ReadFault, also from the generator.
+   * Its lines, decoded. @param read is told what comes from where it is stored, in bytes.
+   * @param identities of what waits in its reader; absent: it does not matter which they are.
+   * @throws ReadFault, also from the generator.
    */
-  open(read: (bytes: number) => void): Promise<Pieces>;
+  open(read: (bytes: number) => void, identities?: TakeIdentities): Promise<Pieces>;
 }
 
 /** It does not change when an object is cut, delivered or numbered anew. */

@@ -2,6 +2,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
+import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
@@ -9,11 +10,13 @@ import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { Rerun } from "../../state/control/plane.ts";
 import { type Archive, type ArchivedObject, listArchived } from "./archived.ts";
 import type { BatchPlace } from "./cursor.ts";
+import { type Identified, identifier, loaded } from "./identify.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
-import { type Sketched, sketchLookUp } from "./look-up.ts";
+import { sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-terms.ts";
 import type { NotSearched, Sources } from "./search.ts";
-import type { Known, SearchedJob, Source } from "./source.ts";
+import { type Sketched, SketchFiles } from "./sketch-files.ts";
+import type { Known, SearchedJob, Source, TakeIdentities } from "./source.ts";
 import { records } from "./waiting.ts";
 
 /** `end` null: it may have more to read. */
@@ -78,6 +81,9 @@ export async function listSources(
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
+  const held = new Map<Source, Identified>();
+  const sketches = new SketchFiles(env.SKETCHES, sketched);
+  const identify = identifier(sketches, held);
   notSearched.push(...(archived?.notSearched ?? []));
   for (const { job, object } of displaced.filter(isHere))
     notSearched.push({ job, object: object.number, why: "since its log was restored, another object has its place" });
@@ -91,14 +97,19 @@ export async function listSources(
       continue;
     }
     const searched = stores.get(job) as SearchedJob;
-    const source = sourceOf(object, searched, node, () => nodeAt(env.READERS, job, node));
+    const reader = (): Reader => nodeAt(env.READERS, job, node);
+    const source = sourceOf(object, searched, node, env, reader);
     list.push(source);
     if (state === "delivered")
       sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
+    else if (object.identified)
+      held.set(source, { ...object.identified, load: () => loaded(async () => reader().batchIdentities(batch)) });
   }
-  const lookUp = needed === null ? null : sketchLookUp(env.SKETCHES, needed, sketched);
+  const lookUp = needed === null ? null : sketchLookUp(sketches, needed);
   const indexBytes = archived?.bytes ?? 0;
-  return { list, unsearchable, listedToMs, notSearched, indexBytes, ...(lookUp !== null && { lookUp }) };
+  const order = jobs.map(({ id }) => id);
+  const told = { list, unsearchable, listedToMs, notSearched, indexBytes, order, span, identify };
+  return { ...told, ...(lookUp !== null && { lookUp }) };
 }
 
 /** What of a time is not beyond a bound. */
@@ -125,8 +136,16 @@ function whyNot({ state, contentType, key }: Searchable): string | null {
   return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
 }
 
-function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Reader): Source {
+function sourceOf(
+  object: Searchable,
+  job: SearchedJob,
+  node: number,
+  env: Pick<Env, "SKETCHES">,
+  segment: () => Reader,
+): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
+  const inSketch = (one: Searchable) =>
+    loaded(async () => sketchesOf(env.SKETCHES, job.id, node, one.day).identities(one));
   // One literal: put together of several, it takes 400 bytes more.
   return {
     job: job.id,
@@ -139,7 +158,7 @@ function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: (
     rawBytes,
     records,
     isHeld: object.state === "held",
-    open: (read) => contentOf(object, job, segment, read),
+    open: (read, take) => contentOf(object, job, segment, read, take && { take, inSketch }),
   };
 }
 
@@ -153,18 +172,21 @@ async function contentOf(
   { id: job, store }: SearchedJob,
   segment: () => Reader,
   read: (bytes: number) => void,
+  identities?: { take: TakeIdentities; inSketch(object: Searchable): Promise<Uint8Array | null> },
 ): Promise<Pieces> {
   let object: Searchable | null = listed;
   for (let look = 0; look < LOOKS && object !== null; look++) {
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
       const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
+      identities?.take(await identities.inSketch(object));
       return plain(reported(await openObject(store, known), read), known);
     }
     const { batch }: Searchable = object;
-    const held = await ofLog<ReadableStream<Uint8Array> | null>(job, async () => segment().batchBytes(batch));
+    const held = await ofLog<HeldBatch | null>(job, async () => segment().identifiedBatch(batch));
     if (held !== null) {
-      const pieces = piecesOf(held, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
+      identities?.take(held.identities);
+      const pieces = piecesOf(held.bytes, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
       const { key, bytes, contentType } = object;
       const kind = key === "" ? { contentType } : {};
       return plain(pieces, { key, ...kind, bytes, rawBytes: Number.POSITIVE_INFINITY });
@@ -172,6 +194,11 @@ async function contentOf(
     object = await ofLog<Searchable | null>(job, async () => segment().searchableBatch(batch));
   }
   throw new ReadFault("gone", "it was discarded, or left the list of objects, while the search ran");
+}
+
+interface HeldBatch {
+  bytes: ReadableStream<Uint8Array>;
+  identities: Uint8Array | null;
 }
 
 /** @throws ReadFault if it does not answer. */

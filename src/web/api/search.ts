@@ -23,6 +23,7 @@ import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
 import { type Archive, beforeTheList } from "../../operate/search/archived.ts";
+import { compareBreadth } from "../../operate/search/breadth.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
 import { compileQuery } from "../../operate/search/query.ts";
@@ -78,7 +79,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
       await free();
       return success(c, presentEstimate(estimated, notSearched));
     }
-    const listed = await list(from, read === null ? [] : whollyDone(read.cursor));
+    const listed = await list(from, read === null ? [] : whollyDone(read.cursor, jobs.length > 1));
     const lines = answerLines({
       listed,
       notSearched,
@@ -171,7 +172,8 @@ async function searchedJobs(
   if (wanted !== undefined && stored.length === 0) throw oneError(404, CODE.jobNotFound, "job not found");
   const jobs: SearchedJob[] = [];
   const notSearched: NotSearched[] = [];
-  for (const { config: job, createdMs } of stored) {
+  const broadestFirst = stored.toSorted((a, b) => compareBreadth(a.config, b.config));
+  for (const { config: job, createdMs } of broadestFirst) {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {
