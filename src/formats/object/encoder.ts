@@ -105,7 +105,7 @@ export interface FragmentSizes {
   readonly compactBytes: number;
 }
 
-/** What a record is, whoever ships it. */
+/** What a record is in every job. */
 export interface RecordPlace {
   /** Id of its part, as 32 hex digits. */
   part: string;
@@ -160,7 +160,7 @@ export interface Fragment extends Content {
    */
   hashes?: Uint32Array<ArrayBuffer>;
   /**
-   * Which records its lines are, as identities.ts has it, with the hashes; absent: nobody knows.
+   * Which records its lines are, as identities.ts has it, with the hashes; absent: it is not known.
    */
   identities?: Uint8Array<ArrayBuffer>;
 }

@@ -32,7 +32,7 @@ const WORDS_TABLE = `
         body   BLOB NOT NULL               -- 4 bytes each
       ) STRICT;`;
 
-/** Which records the object's lines are: of several rows, each has a share. NULL: nobody knows. */
+/** Which records the object's lines are: of several rows, each has a share. NULL: unknown. */
 const IDENTITIES_COLUMN = "ALTER TABLE words ADD COLUMN identities BLOB;";
 
 const SKETCH_STEPS = [
@@ -168,7 +168,7 @@ export class SketchStore extends DurableObject<Env> {
   /**
    * Keeps the words of an object. Idempotent.
    * @param hashes version of the caller's. @param words distinct.
-   * @param identities of the object's lines; none: nobody knows.
+   * @param identities of the object's lines; none: it is not known.
    * @throws if it is full, or has another version.
    */
   add(hashes: number, { batch, mark }: Marked, words: Uint32Array, identities = new Uint8Array()): void {

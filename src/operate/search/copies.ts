@@ -5,8 +5,8 @@ import type { Source } from "./source.ts";
 
 /**
  * What becomes of an object beside those of other jobs. `covered`: all of its records are in
- * objects of broader jobs, with all that is written of them. `unknown`: they may be in one of those,
- * and it is not known which are.
+ * objects of broader jobs, with all that is written of them. `unknown`: they may be in one of
+ * those, and it is not known which are.
  */
 export type Verdict = { kind: "read" } | { kind: "covered" } | { kind: "unknown"; beside: number };
 
@@ -77,7 +77,7 @@ export class Copies {
     if (first !== undefined && !this.#identified.has(wholeOf(first))) await this.#identify(sources);
   }
 
-  /** What tells which records an object has; null: nobody knows. It has been judged. */
+  /** What tells which records an object has; null: it is not known. It has been judged. */
   identified(source: Source): Identified | null {
     return this.#identified.get(wholeOf(source)) ?? null;
   }

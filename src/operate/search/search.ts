@@ -110,7 +110,7 @@ const TELL_MS = 1_000;
 /** How long one object may take, in ms: its store may send a byte now and then. */
 const OBJECT_MS = 60_000;
 
-/** Where records are compared, a page may take so much longer, in what bounds it, until it gets on. */
+/** Where records are compared, a page may take so many times what bounds it, until it gets on. */
 const LONGER = 2;
 
 /** How often what waits in its reader is read, where it goes while it is read. */
@@ -224,12 +224,14 @@ class Search {
       const source = this.#unread[0];
       if (source === undefined || this.#isEnough(source)) return;
       if (this.#mayLook() && !this.#lookedUp.has(wholeOf(source))) {
-        await this.#look(() => (this.#unread[0] === source ? this.#unread.map(wholeOf) : []));
+        await this.#look(() => (this.#lookedUp.has(wholeOf(source)) ? [] : this.#unread.map(wholeOf)));
         continue;
       }
       this.#unread.shift();
       this.#underWay.add(source);
+      this.#begun += 1;
       if (await this.#isToRead(source)) await this.#readOne(source);
+      else this.#begun -= 1;
       this.#underWay.delete(source);
       this.#tellSafe();
       this.#tellInTime();
@@ -349,6 +351,8 @@ class Search {
     const found = ({ line, json, timeMs }: Match): void => {
       // It is read for a part of its time.
       if (timeMs !== null && source.whole !== undefined && (timeMs < source.firstMs || timeMs > source.lastMs)) return;
+      // It is found out below.
+      if (identities !== null && line > identities.records) return;
       const record = identities?.at(line) ?? "";
       const place: Place = [timeMs ?? untimedMs, job, node, batch, line, record];
       // Before the last hit stands only what was told, or has come since this page was listed.
@@ -356,7 +360,6 @@ class Search {
       const isTold = timeMs === null ? line <= (upTo?.[4] ?? 0) : upTo && comparePlaces(place, upTo, order) <= 0;
       if (!isTold) this.#hits.add({ place, object: number, json, worth, alsoIn: [] });
     };
-    this.#begun += 1;
     if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
       return this.#fail(source, "skipped, because the store had refused the previous ones");
     this.#rawBytes += source.rawBytes;

@@ -22,7 +22,7 @@ export interface SearchedJob {
   createdMs: number;
 }
 
-/** Is told which records the lines are, as `Identities.read` takes it; null: that is not to be had. */
+/** Is told which records the lines are, as `Identities.read` takes it; null: it is not known. */
 export type TakeIdentities = (identities: Uint8Array | null) => void;
 
 /** One that a search may read. */

@@ -335,7 +335,7 @@ export class JobReader extends DurableObject<Env> {
     return pieces === null ? null : piecewise(pieces);
   }
 
-  /** Which records a batch has that is here, in the order of its lines. null: nobody knows. */
+  /** Which records a batch has that is here, in the order of its lines. null: it is not known. */
   batchIdentities(batch: number): Uint8Array | null {
     return this.#state.hasJob() ? this.#searchable.identities(batch) : null;
   }

@@ -11,8 +11,8 @@ import type { ObjectRow } from "./reader-rows.ts";
 const KEEP_MS = 5_000;
 
 /**
- * Keeps the words of an object that its store has taken, and which records it has, before they go with its bytes. What fails
- * is dropped: a search reads the object, then.
+ * Keeps the words of an object that its store has taken, and which records it has, before they go
+ * with its bytes. What fails is dropped: a search reads the object, then.
  */
 export async function keepSketch(
   object: Pick<ObjectRow, "number" | "batch" | "day" | "sha256">,

@@ -205,7 +205,7 @@ export const READER_STEPS = [
     id: 2,
     why: "a search tells copies of a record from another one",
     sql: `
-      -- Which records its lines are; NULL: nobody knows.
+      -- Which records its lines are; NULL: it is not known.
       ALTER TABLE chunk ADD COLUMN identities BLOB;`,
   },
 ] as const satisfies readonly Migration[];

@@ -29,7 +29,7 @@ export interface Searchable {
   lastMs: number;
   /**
    * Of what is held: how many bytes tell which records it has, and what is written of each, as
-   * `writtenFields`. null: nobody knows, or the sketch of its object does.
+   * `writtenFields`. null: it is not known, or the sketch of its object does.
    */
   identified: { bytes: number; fields: number } | null;
 }
@@ -153,7 +153,7 @@ export class SearchableObjects extends ReaderPart {
     return known === null || fields === null ? null : { bytes: known.bytes, fields };
   }
 
-  /** Which records a batch has that the reader holds, cut or not; null: nobody knows. */
+  /** Which records a batch has that the reader holds, cut or not; null: it is not known. */
   identities(batch: number): Uint8Array<ArrayBuffer> | null {
     return this.chunks.identities(batch);
   }

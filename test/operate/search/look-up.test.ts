@@ -7,7 +7,7 @@ import { HASHES } from "../../../src/formats/sketch/sketch.ts";
 import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
 import { termHash } from "../../../src/formats/sketch/terms.ts";
 import { sketchLookUp } from "../../../src/operate/search/look-up.ts";
-import { SketchFiles, type Sketched } from "../../../src/operate/search/sketch-files.ts";
+import { type Sketched, SketchFiles } from "../../../src/operate/search/sketch-files.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
 import type { ByteRange, ReadAnswer } from "../../../src/ship/destinations/destination.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
