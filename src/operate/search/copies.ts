@@ -45,8 +45,11 @@ export class Copies {
   readonly #unknown = new Map<Source, Promise<number | null>>();
   /** Of these, not every record can be had: none is left out for them. */
   readonly #failed = new Set<Source>();
+  readonly #read = new Set<Source>();
   /** What was left out for others, with the verdict. */
   readonly #left = new Map<Source, Verdict["kind"]>();
+  /** Parts of it that are read all the same. */
+  readonly #again = new Map<Source, Source[]>();
   /** The last that were used are last. */
   readonly #held = new Map<Source, Identities>();
   #heldBytes = 0;
@@ -84,15 +87,20 @@ export class Copies {
 
   /** Whether to read an object. It was prepared. */
   async judge(source: Source): Promise<Verdict> {
-    const verdict = await this.#judged(source);
-    if (verdict.kind !== "read") this.#left.set(wholeOf(source), verdict.kind);
-    return verdict;
+    for (;;) {
+      const failed = this.#failed.size;
+      const verdict = await this.#judged(source);
+      if (failed !== this.#failed.size) continue;
+      if (verdict.kind === "read") this.#read.add(source);
+      else this.#left.set(wholeOf(source), verdict.kind);
+      return verdict;
+    }
   }
 
   async #judged(source: Source): Promise<Verdict> {
     const broader = this.#broader(source);
     await this.#identify([source, ...broader]);
-    const beside = await this.#unknownBeside(source);
+    const beside = (await this.#unknownBeside(source)) ?? this.#unknownAmongRead(source);
     if (beside !== null) return { kind: "unknown", beside };
     return (await this.#isCovered(source, broader)) ? { kind: "covered" } : { kind: "read" };
   }
@@ -115,8 +123,23 @@ export class Copies {
     if (unclear.length === 0) return null;
     // What holds no match, has no copy of one.
     await this.#of.look(unclear);
-    for (const other of unclear)
-      if (!this.#of.isOut(other) && (await this.#unknownBeside(other)) === null) return other.job;
+    for (const other of unclear) {
+      if (this.#of.isOut(other)) continue;
+      for (const part of [other, ...(this.#again.get(other) ?? [])])
+        if (this.#isBeside(part, source) && (await this.#unknownBeside(part)) === null) return other.job;
+    }
+    return null;
+  }
+
+  /** The same of narrower jobs, of what was read while this was left out. */
+  #unknownAmongRead(source: Source): number | null {
+    if (source.whole === undefined) return null;
+    const isKnown = this.identified(source) !== null;
+    for (const other of this.#read) {
+      const isUnknown = !isKnown || this.identified(other) === null;
+      const isOther = other.job !== source.job && !this.#failed.has(wholeOf(other));
+      if (isUnknown && isOther && this.#isBeside(other, source)) return other.job;
+    }
     return null;
   }
 
@@ -147,14 +170,17 @@ export class Copies {
    */
   distrust(source: Source): { again: Source[]; covered: number } {
     const failed = wholeOf(source);
-    this.#failed.add(failed);
-    this.#unknown.clear();
     const again: Source[] = [];
     let covered = 0;
+    if (this.#failed.has(failed)) return { again, covered };
+    this.#failed.add(failed);
+    this.#unknown.clear();
     for (const [left, kind] of this.#left) {
-      if (left.job === failed.job || !this.#isBeside(left, failed)) continue;
+      if (left.job === failed.job || this.#failed.has(left) || !this.#isBeside(left, failed)) continue;
       const [firstMs, lastMs] = [Math.max(left.firstMs, failed.firstMs), Math.min(left.lastMs, failed.lastMs)];
-      again.push({ ...left, firstMs, lastMs, whole: left });
+      const part: Source = { ...left, firstMs, lastMs, whole: left };
+      again.push(part);
+      this.#again.set(left, [...(this.#again.get(left) ?? []), part]);
       if (kind === "covered") covered += 1;
       // It was told why; what it says now is not told again.
       this.#left.set(left, "unknown");
