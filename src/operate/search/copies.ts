@@ -5,10 +5,35 @@ import type { Source } from "./source.ts";
 
 /**
  * What becomes of an object beside those of other jobs. `covered`: all of its records are in
- * objects of broader jobs, with all that is written of them. `unknown`: they may be in one of
- * those, and it is not known which are.
+ * objects of broader jobs, with all that is written of them. Else it is read, but for the times of
+ * `without`, in which other objects may have the same records, and it is not known which.
  */
-export type Verdict = { kind: "read" } | { kind: "covered" } | { kind: "unknown"; beside: number };
+export type Verdict = { kind: "covered" } | ({ kind: "read" | "unknown" } & Share);
+
+/** What of an object's time is read. */
+export interface Share {
+  firstMs: number;
+  lastMs: number;
+  /** Of other jobs: they are read instead. */
+  without: readonly (Share & { job: number })[];
+}
+
+export function isIn({ firstMs, lastMs, without }: Share, timeMs: number): boolean {
+  return firstMs <= timeMs && timeMs <= lastMs && !without.some((share) => isIn(share, timeMs));
+}
+
+/** Whether nothing of it is read. */
+function isNone(share: Share): boolean {
+  const edges = [...edgesIn(share)].sort((a, b) => a - b);
+  return !edges.some((ms, i) => isIn(share, ms) || isIn(share, (ms + (edges[i + 1] ?? ms)) / 2));
+}
+
+/** Between two of these times, all is as in the middle. */
+function* edgesIn({ firstMs, lastMs, without }: Share): Generator<number> {
+  yield firstMs;
+  yield lastMs;
+  for (const share of without) yield* edgesIn(share);
+}
 
 /** What a search tells of its objects. */
 export interface Searching {
@@ -42,14 +67,12 @@ export class Copies {
   readonly #of: Searching;
   readonly #ranks: ReadonlyMap<number, number>;
   readonly #identified = new Map<Source, Identified | null>();
-  readonly #unknown = new Map<Source, Promise<number | null>>();
+  readonly #shares = new Map<Source, Promise<Share>>();
   /** Of these, not every record can be had: none is left out for them. */
   readonly #failed = new Set<Source>();
-  readonly #read = new Set<Source>();
+  readonly #read = new Map<Source, Share>();
   /** What was left out for others, with the verdict. */
   readonly #left = new Map<Source, Verdict["kind"]>();
-  /** Parts of it that are read all the same. */
-  readonly #again = new Map<Source, Source[]>();
   /** The last that were used are last. */
   readonly #held = new Map<Source, Identities>();
   #heldBytes = 0;
@@ -91,8 +114,9 @@ export class Copies {
       const failed = this.#failed.size;
       const verdict = await this.#judged(source);
       if (failed !== this.#failed.size) continue;
-      if (verdict.kind === "read") this.#read.add(source);
-      else this.#left.set(wholeOf(source), verdict.kind);
+      if (verdict.kind === "read") this.#read.set(source, verdict);
+      // Of what is read in part, the rest may be read later.
+      if (verdict.kind !== "read" || verdict.without.length > 0) this.#left.set(wholeOf(source), verdict.kind);
       return verdict;
     }
   }
@@ -100,47 +124,47 @@ export class Copies {
   async #judged(source: Source): Promise<Verdict> {
     const broader = this.#broader(source);
     await this.#identify([source, ...broader]);
-    const beside = (await this.#unknownBeside(source)) ?? this.#unknownAmongRead(source);
-    if (beside !== null) return { kind: "unknown", beside };
-    return (await this.#isCovered(source, broader)) ? { kind: "covered" } : { kind: "read" };
+    if (await this.#isCovered(source, broader)) return { kind: "covered" };
+    const share = await this.#shareOf(source);
+    const without = [...share.without, ...this.#readInstead(source)];
+    const own = { ...share, without };
+    return { kind: without.length > 0 && isNone(own) ? "unknown" : "read", ...own };
   }
 
-  /** A broader job that may have the same records, and that is read; null: there is none. */
-  #unknownBeside(source: Source): Promise<number | null> {
-    const known = this.#unknown.get(source);
+  /** What of an object is read, as long as no other fails. */
+  #shareOf(source: Source): Promise<Share> {
+    const known = this.#shares.get(source);
     if (known !== undefined) return known;
-    const found = this.#findUnknown(source);
-    this.#unknown.set(source, found);
+    const found = this.#findShare(source);
+    this.#shares.set(source, found);
     return found;
   }
 
-  async #findUnknown(source: Source): Promise<number | null> {
+  async #findShare(source: Source): Promise<Share> {
+    const { firstMs, lastMs } = source;
     const broader = this.#broader(source);
-    if (broader.length === 0) return null;
-    await this.#identify([source, ...broader]);
-    const isKnown = this.identified(source) !== null;
-    const unclear = broader.filter((other) => !(isKnown && this.identified(other) !== null));
-    if (unclear.length === 0) return null;
+    if (broader.length > 0) await this.#identify([source, ...broader]);
+    const unclear = broader.filter((other) => this.#isUnclear(source, other));
     // What holds no match, has no copy of one.
     await this.#of.look(unclear);
-    for (const other of unclear) {
-      if (this.#of.isOut(other)) continue;
-      for (const part of [other, ...(this.#again.get(other) ?? [])])
-        if (this.#isBeside(part, source) && (await this.#unknownBeside(part)) === null) return other.job;
-    }
-    return null;
+    const without: (Share & { job: number })[] = [];
+    for (const other of unclear)
+      if (!this.#of.isOut(other)) without.push({ ...(await this.#shareOf(other)), job: other.job });
+    return { firstMs, lastMs, without };
   }
 
-  /** The same of narrower jobs, of what was read while this was left out. */
-  #unknownAmongRead(source: Source): number | null {
-    if (source.whole === undefined) return null;
-    const isKnown = this.identified(source) !== null;
-    for (const other of this.#read) {
-      const isUnknown = !isKnown || this.identified(other) === null;
+  /** What was read, of any other job, before it was known that a broader object fails. */
+  #readInstead(source: Source): (Share & { job: number })[] {
+    return [...this.#read].flatMap(([other, share]) => {
       const isOther = other.job !== source.job && !this.#failed.has(wholeOf(other));
-      if (isUnknown && isOther && this.#isBeside(other, source)) return other.job;
-    }
-    return null;
+      return isOther && this.#isBeside(other, source) && this.#isUnclear(source, other)
+        ? [{ ...share, job: other.job }]
+        : [];
+    });
+  }
+
+  #isUnclear(source: Source, other: Source): boolean {
+    return this.identified(source) === null || this.identified(other) === null;
   }
 
   async #isCovered(source: Source, broader: readonly Source[]): Promise<boolean> {
@@ -155,7 +179,7 @@ export class Copies {
     if (bytes > Math.min(COMPARED_BYTES, Math.max(source.bytes, source.rawBytes) / 2)) return false;
     const found: Identities[] = [];
     for (const other of others) {
-      const isRead = (await this.#unknownBeside(other)) === null;
+      const isRead = (await this.#shareOf(other)).without.length === 0;
       const identities = isRead ? await this.#load(other) : null;
       if (identities !== null) found.push(identities);
     }
@@ -174,13 +198,11 @@ export class Copies {
     let covered = 0;
     if (this.#failed.has(failed)) return { again, covered };
     this.#failed.add(failed);
-    this.#unknown.clear();
+    this.#shares.clear();
     for (const [left, kind] of this.#left) {
       if (left.job === failed.job || this.#failed.has(left) || !this.#isBeside(left, failed)) continue;
       const [firstMs, lastMs] = [Math.max(left.firstMs, failed.firstMs), Math.min(left.lastMs, failed.lastMs)];
-      const part: Source = { ...left, firstMs, lastMs, whole: left };
-      again.push(part);
-      this.#again.set(left, [...(this.#again.get(left) ?? []), part]);
+      again.push({ ...left, firstMs, lastMs, whole: left });
       if (kind === "covered") covered += 1;
       // It was told why; what it says now is not told again.
       this.#left.set(left, "unknown");

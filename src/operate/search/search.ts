@@ -3,7 +3,7 @@ import type { Pieces } from "../../base/streams.ts";
 import { Identities } from "../../formats/sketch/identities.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
 import type { SearchSpan } from "../../ship/reader/searchable.ts";
-import { Copies, wholeOf } from "./copies.ts";
+import { Copies, isIn, type Share, wholeOf } from "./copies.ts";
 import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
 import type { Identify } from "./identify.ts";
@@ -230,7 +230,8 @@ class Search {
       this.#unread.shift();
       this.#underWay.add(source);
       this.#begun += 1;
-      if (await this.#isToRead(source)) await this.#readOne(source);
+      const share = await this.#shareOf(source);
+      if (share !== null) await this.#readOne(source, share);
       else this.#begun -= 1;
       this.#underWay.delete(source);
       this.#tellSafe();
@@ -291,9 +292,10 @@ class Search {
     return copies;
   }
 
-  /** Whether an object has records that no other has. */
-  async #isToRead(source: Source): Promise<boolean> {
-    if (this.#copies === null) return true;
+  /** What is read of an object; null: nothing that no other has. */
+  async #shareOf(source: Source): Promise<Share | null> {
+    const { firstMs, lastMs } = source;
+    if (this.#copies === null) return { firstMs, lastMs, without: [] };
     await this.#copies.prepare([source, ...this.#unread.slice(0, PREPARED)]);
     const verdict = await this.#copies.judge(source);
     const bytes = this.#copies.takeBytes();
@@ -302,14 +304,18 @@ class Search {
     if (verdict.kind === "covered") {
       this.#progress.skipped += 1;
       this.#progress.copies += 1;
-    } else if (verdict.kind === "unknown" && !this.#named.has(wholeOf(source))) {
+      return null;
+    }
+    const [other] = verdict.without;
+    if (other !== undefined && !this.#named.has(wholeOf(source))) {
       this.#named.add(wholeOf(source));
+      const what = verdict.kind === "read" ? "a part of it was not read, as " : "";
       this.#leave(
         source,
-        `job ${verdict.beside} may ship the same records, and which is not known: search this job alone`,
+        `${what}job ${other.job} may ship the same records, and which is not known: search this job alone`,
       );
     }
-    return verdict.kind === "read";
+    return verdict.kind === "read" ? verdict : null;
   }
 
   /** Copies of what an object does not give are looked for. */
@@ -337,7 +343,7 @@ class Search {
     return this.#rawBytes >= LONGER * bounds.rawBytes || ms >= LONGER * bounds.ms;
   }
 
-  async #readOne(source: Source): Promise<void> {
+  async #readOne(source: Source, share: Share): Promise<void> {
     const { job, node, batch, number } = source;
     const { firstMs, lastMs } = wholeOf(source);
     const { query, order, signal, platform } = this.#asked;
@@ -349,8 +355,8 @@ class Search {
     const known = this.#copies?.identified(source) ?? null;
     const worth = this.#copies?.worthOf(source) ?? 0;
     const found = ({ line, json, timeMs }: Match): void => {
-      // It is read for a part of its time.
-      if (timeMs !== null && source.whole !== undefined && (timeMs < source.firstMs || timeMs > source.lastMs)) return;
+      const isShared = source.whole !== undefined || share.without.length > 0;
+      if (isShared && !(timeMs !== null && isIn(share, timeMs))) return;
       // It is found out below.
       if (identities !== null && line > identities.records) return;
       const record = identities?.at(line) ?? "";
