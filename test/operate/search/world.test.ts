@@ -429,7 +429,7 @@ describe("a search in the midst of a service at work", () => {
       }
       await course.world.mend();
       await course.world.settle();
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 6; i++) {
         const { pages, question } = await course.compare(true);
         const named = new Set(leftOut(pages).map(({ what }) => what));
         const csv = course.unsearchable(question);
@@ -439,7 +439,7 @@ describe("a search in the midst of a service at work", () => {
       }
       const { lost, objects, spoil } = await course.spoiled();
       await spoil();
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 6; i++) {
         const { pages, must } = await course.compare(true, lost);
         const said = leftOut(pages)
           .map(({ what }) => what)
