@@ -43,7 +43,7 @@ const minted = fc.array(
   { minLength: 1, maxLength: 16 },
 );
 
-/** Jobs with filters or samples of their own, and other objects: which of them has a record, and where. */
+/** Jobs with filters or samples of their own: which of them has a record, and in which object. */
 const setting = (faults: readonly Fault[], areTold: boolean): fc.Arbitrary<Setting> =>
   minted.chain((records) =>
     fc
