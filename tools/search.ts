@@ -60,6 +60,8 @@ const Line = z.discriminatedUnion("type", [
     job_id: z.number(),
     object: z.number().nullable(),
     line: z.number(),
+    // A service of an earlier release names none.
+    also_in: z.array(z.number()).default([]),
     record: z.record(z.string(), z.unknown()),
   }),
   z.object({ type: z.literal("progress"), objects: z.number(), read: z.number(), skipped: z.number() }),
@@ -137,8 +139,10 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<z.infe
   }
 }
 
-function show({ record, job_id, object, line }: Hit): string {
-  return recordText(record, `  job ${job_id}, ${object === null ? "not cut yet" : `object ${object}, line ${line}`}`);
+function show({ record, job_id, object, line, also_in }: Hit): string {
+  const others = also_in.length === 0 ? "" : `; also in ${also_in.length === 1 ? "job" : "jobs"} ${also_in.join(", ")}`;
+  const where = object === null ? "not cut yet" : `object ${object}, line ${line}`;
+  return recordText(record, `  job ${job_id}, ${where}${others}`);
 }
 
 const OPTIONS = {

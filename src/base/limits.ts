@@ -692,7 +692,7 @@ export const OBJECT_TEXT_MAX_BYTES = 1024 * 1024;
 export const SEARCH_HITS_MAX = 1_000;
 /** …and their records, in UTF-16 units; one is answered in any case. */
 export const SEARCH_HITS_UNITS = 4_000_000;
-/** Objects that a cursor names as done; one takes up to 115 characters. */
+/** Objects that a cursor names as done; one takes up to 120 characters. */
 export const SEARCH_DONE_MAX = 4_000;
 /** A cursor, in characters: it fits into {@link FORM_MAX_BYTES}. And its body, in bytes. */
 export const SEARCH_CURSOR_MAX = 480_000;

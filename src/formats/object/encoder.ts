@@ -59,7 +59,8 @@ export interface Encoder {
   storedAtMost(finishedBytes: number, rawBytes: number): number;
   /**
    * @param partOf of which part of its day a record is; absent: a day has one.
-   * @param isSketched its fragments have the hashes of their words, if searches read the format.
+   * @param isSketched its fragments have the hashes of their words, and which records they are, if
+   *   searches read the format.
    */
   gather(partOf?: (record: RecordLine) => string, isSketched?: boolean): Gatherer;
   /**
@@ -106,9 +107,18 @@ export interface FragmentSizes {
   readonly compactBytes: number;
 }
 
+/** What a record is in every job. */
+export interface RecordPlace {
+  /** Id of its part, as 32 hex digits. */
+  part: string;
+  /** Its place in the part. */
+  index: number;
+}
+
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
-  add(record: RecordLine, takenInMs: number): void;
+  /** @param from absent: what the record is of is not kept. */
+  add(record: RecordLine, takenInMs: number, from?: RecordPlace): void;
   finish(): Fragment[];
 }
 
@@ -151,4 +161,8 @@ export interface Fragment extends Content {
    * none are wanted, or there are too many.
    */
   hashes?: Uint32Array<ArrayBuffer>;
+  /**
+   * Which records its lines are, as identities.ts has it, with the hashes; absent: it is not known.
+   */
+  identities?: Uint8Array<ArrayBuffer>;
 }

@@ -11,9 +11,10 @@ import type { Takeover } from "../queue/message.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { HashSet } from "../sketch/hash-set.ts";
+import { IdentityWriter } from "../sketch/identities.ts";
 import { FRAGMENT_MAX_WORDS, listOf } from "../sketch/sketch.ts";
 import { hashJson } from "../sketch/terms.ts";
-import type { Fragment, FragmentSizes, Gatherer } from "./encoder.ts";
+import type { Fragment, FragmentSizes, Gatherer, RecordPlace } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
 /** Of which records a fragment is, beside their bytes. */
@@ -25,6 +26,8 @@ interface OpenFragment extends Held {
   /** Of its records, with delimiters between them, so far. */
   bytes: Uint8Array<ArrayBuffer>;
   rawBytes: number;
+  /** null: it is not known which records they are. */
+  identities: IdentityWriter | null;
 }
 
 /** How fragments are made. As of an encoder. */
@@ -51,6 +54,7 @@ export class FragmentBuilder {
   readonly #making: Making;
   readonly #delimiter: Uint8Array;
   readonly #isSketched: boolean;
+  readonly #written: number | null;
   /** By day, or day and part. */
   readonly #open = new Map<number | string, OpenFragment>();
   readonly #done: Fragment[] = [];
@@ -60,9 +64,16 @@ export class FragmentBuilder {
   /**
    * @param delimiter stands between two records. The reader puts it between fragments.
    * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
+   * @param written as `writtenFields`: which records they are is wanted, too.
    */
-  constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false, making: Making = DEFLATED) {
+  constructor(
+    delimiter: Uint8Array = new Uint8Array(),
+    isSketched = false,
+    making: Making = DEFLATED,
+    written: number | null = null,
+  ) {
     this.#making = making;
+    this.#written = isSketched ? written : null;
     this.#delimiter = delimiter;
     this.#isSketched = isSketched;
   }
@@ -72,9 +83,9 @@ export class FragmentBuilder {
    * @param day UTC day of its timestamp.
    * @param part of that day, as {@link Fragment} has it; "": it has none.
    */
-  add(record: string, day: number, eventMs: number, takenInMs: number, part = ""): void {
+  add(record: string, day: number, eventMs: number, takenInMs: number, part = "", from?: RecordPlace): void {
     const utf8 = encodeUtf8(record);
-    const { bytes, rawBytes } = this.reserve(utf8.length, day, eventMs, takenInMs, part);
+    const { bytes, rawBytes } = this.reserve(utf8.length, day, eventMs, takenInMs, part, from);
     bytes.set(utf8, rawBytes - utf8.length);
   }
 
@@ -88,6 +99,7 @@ export class FragmentBuilder {
     eventMs: number,
     takenInMs: number,
     part = "",
+    of?: RecordPlace,
   ): Pick<OpenFragment, "bytes" | "rawBytes"> {
     const key = part === "" ? day : `${day} ${part}`;
     const delimiter = this.#delimiter;
@@ -101,7 +113,8 @@ export class FragmentBuilder {
     }
     if (open === undefined) {
       const times = { firstEventMs: eventMs, lastEventMs: eventMs, oldestTakenMs: takenInMs };
-      open = { day, part, bytes: this.#spare, rawBytes: 0, records: 0, ...times };
+      const identities = this.#written === null ? null : new IdentityWriter(this.#written);
+      open = { day, part, bytes: this.#spare, rawBytes: 0, records: 0, ...times, identities };
       this.#spare = new Uint8Array();
       this.#open.set(key, open);
     }
@@ -110,6 +123,8 @@ export class FragmentBuilder {
     if (open.records > 0) open.bytes.set(delimiter, open.rawBytes);
     open.rawBytes = from + bytes;
     open.records += 1;
+    if (of === undefined) open.identities = null;
+    else open.identities?.add(of.part, of.index);
     open.firstEventMs = Math.min(open.firstEventMs, eventMs);
     open.lastEventMs = Math.max(open.lastEventMs, eventMs);
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
@@ -123,13 +138,14 @@ export class FragmentBuilder {
     return this.#done;
   }
 
-  #close({ bytes, rawBytes, ...held }: OpenFragment): void {
+  #close({ bytes, rawBytes, identities, ...held }: OpenFragment): void {
     const raw = bytes.subarray(0, rawBytes);
     const { finishRecords, finishBytes } = this.#making.sizes;
     const deflated = rawBytes >= finishBytes || held.records >= finishRecords;
     const isFull = rawBytes === bytes.length;
     const body = deflated ? this.#making.finish(raw) : isFull ? bytes : raw.slice();
-    this.#done.push(fragmentOf(held, { deflated, ...contentOf(raw), body }, this.#isSketched ? raw : null));
+    const written = { deflated, ...contentOf(raw), body };
+    this.#done.push(fragmentOf(held, written, this.#isSketched ? raw : null, identities));
     if (body === bytes) return;
     const [larger, smaller] = bytes.length > this.#spare.length ? [bytes, this.#spare] : [this.#spare, bytes];
     this.#spare = larger;
@@ -143,11 +159,14 @@ export function isFinishedFragment(records: number, rawBytes: number): boolean {
   return records <= sizes.records && rawBytes <= sizes.bytes && rawBytes >= sizes.finishBytes;
 }
 
-/** All records of a message as a fragment. @param isSketched hashes of their words are wanted. */
-export function takenOver({ deflated, raw, crc }: Takeover, held: Held, isSketched: boolean): Fragment {
+/**
+ * All records of a message as a fragment. @param identities which they are, and the hashes of their
+ * words are wanted; null: none are.
+ */
+export function takenOver({ deflated, raw, crc }: Takeover, held: Held, identities: IdentityWriter | null): Fragment {
   // In a buffer of its own: a view would carry the message through a durable object call.
   const written = { deflated: true, rawBytes: raw.length, crc, body: concat([deflated]) };
-  return fragmentOf(held, written, isSketched ? raw : null);
+  return fragmentOf(held, written, identities && raw, identities);
 }
 
 /** @param lines of JSON, whose words' hashes are wanted; null: none are. */
@@ -155,9 +174,15 @@ function fragmentOf(
   { part, ...held }: Held,
   written: Pick<Fragment, "deflated" | "rawBytes" | "crc" | "body">,
   lines: Uint8Array | null,
+  writer: IdentityWriter | null,
 ): Fragment {
   const hashes = lines && hashesOf(lines, held.records);
-  return { ...held, ...(part !== "" && { part }), ...written, ...(hashes !== null && { hashes }) };
+  const identities = writer?.finish();
+  return {
+    ...{ ...held, ...(part !== "" && { part }), ...written },
+    ...(hashes !== null && { hashes }),
+    ...(identities !== undefined && { identities }),
+  };
 }
 
 /** As many paths have a record each, it begins with the size of one. The smaller one is freed. */
@@ -175,13 +200,13 @@ export function gathererOf(
   partOf?: (record: RecordLine) => string,
 ): Gatherer {
   return {
-    add: (record, takenInMs) => {
+    add: (record, takenInMs, from) => {
       const { EventTimestampMs: timeMs } = record;
       const day = utcDay(timeMs);
       const part = partOf?.(record);
-      if (writer === null) return builder.add(text(record), day, timeMs, takenInMs, part);
+      if (writer === null) return builder.add(text(record), day, timeMs, takenInMs, part, from);
       const length = writer.bytes(record);
-      const { bytes, rawBytes } = builder.reserve(length, day, timeMs, takenInMs, part);
+      const { bytes, rawBytes } = builder.reserve(length, day, timeMs, takenInMs, part, from);
       writer.write(record, bytes, rawBytes - length);
     },
     finish: () => builder.finish(),

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, toHex } from "../../base/bytes.ts";
 import { deflateFragment } from "../../base/deflate.ts";
 import { inflated } from "../../base/streams.ts";
-import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
+import { batchTexts, contentType, type OutputFormat, recordLayout, unplain, writtenFields } from "../output/format.ts";
 import { InvocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
 import { isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
@@ -74,7 +74,8 @@ class GzipText extends InvocationRenderer implements Encoder {
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const isSearched = unplain(this.format).length === 0;
-    const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
+    const written = writtenFields(this.format);
+    const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched, DEFLATED, written);
     return gathererOf(builder, this, partOf);
   }
 

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "../../base/bytes.ts";
-import { ALL_FIELDS, FIELD_NAMES, type OutputField, ROW_FIELD_NAMES } from "../record/fields.ts";
+import { ALL_FIELDS, EXTRA_FIELDS, FIELD_NAMES, type OutputField, ROW_FIELD_NAMES } from "../record/fields.ts";
 import { compileTemplate, type TemplatePart } from "./template.ts";
 
 /**
@@ -58,6 +58,24 @@ export function unplain(format: OutputFormat): readonly (keyof OutputFormat)[] {
 export function isAsItCame(format: OutputFormat): boolean {
   const isPlain = unplain(format).length === 0 && !format.escapeDollarBrace && format.rows === undefined;
   return isPlain && namesOf(format).join() === FIELD_NAMES.join();
+}
+
+/** Bits of what is written of a record: new fields go behind those of their list. */
+const EXTRA_BITS = 16;
+const WHOLE_TEXTS_BIT = 30;
+
+/**
+ * What is written of each record, a bit each, if its lines are records with the time of their
+ * event; null: a search cannot tell which records they are.
+ */
+export function writtenFields(format: OutputFormat): number | null {
+  const names = namesOf(format);
+  const isRecord = unplain(format).every((name) => name === "type") && format.type !== "csv" && !format.rows;
+  if (!isRecord || !names.includes("EventTimestampMs")) return null;
+  const bitOf = (list: readonly string[], name: string, from: number): number =>
+    list.includes(name) ? 1 << (from + list.indexOf(name)) : 0;
+  const bits = names.map((name) => bitOf(FIELD_NAMES, name, 0) | bitOf(EXTRA_FIELDS, name, EXTRA_BITS));
+  return bits.reduce((all, bit) => all | bit, format.truncate === false ? 1 << WHOLE_TEXTS_BIT : 0);
 }
 
 /**

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { encodeUtf8, parsedJson } from "../../base/bytes.ts";
+import { fieldsIn } from "./identities.ts";
 import { numbersIn, packed } from "./pairs.ts";
 import { HASHES, partAt } from "./sketch.ts";
 
 /**
  * The sketch of about a hundred objects: for each word of any of them, some bits of its hash and
  * the number of the object. It has segments by the first bits, so that one read tells which of the
- * objects may hold a word; then its head.
+ * objects may hold a word; then the identities of each object; then its head.
  */
 export interface Shape {
   /** Of a hash, that are known. */
@@ -176,11 +177,16 @@ export interface Head {
   members: readonly string[];
   /** The {@link entryOf} each segment, joined: so a head takes little memory. */
   segments: string;
+  /**
+   * The same of the identities of each object, after what is written of its records, in hex digits.
+   * Absent: none are known.
+   */
+  identities?: string;
 }
 
 const HEAD_TYPE = "logship sketch";
 
-export function encodeHead(of: Pick<Head, "bits" | "members" | "segments">): Uint8Array<ArrayBuffer> {
+export function encodeHead(of: Pick<Head, "bits" | "members" | "segments" | "identities">): Uint8Array<ArrayBuffer> {
   const head: Head = { type: HEAD_TYPE, version: 1, hashes: HASHES, ...of };
   return encodeUtf8(`${JSON.stringify(head)}\n`);
 }
@@ -198,13 +204,45 @@ export function shapeIn({ bits, members, segments }: Head): Shape {
   return { bits, members: members.length, segments: segments.length / ENTRY_DIGITS };
 }
 
-/** A segment that is looked up. */
-export interface Segment {
-  /** In the file of its group. */
+/** A part of the file of a group. */
+export interface Section {
   from: number;
   bytes: number;
   sum: string;
+}
+
+/** A segment that is looked up. */
+export interface Segment extends Section {
   hashes: readonly number[];
+}
+
+/** What {@link Head} says of the identities of an object. @param identities none: empty. */
+export function identityEntryOf(identities: Uint8Array): string {
+  const fields = fieldsIn(identities) ?? 0;
+  return fields.toString(16).padStart(FIELD_DIGITS, "0") + entryOf(identities);
+}
+
+const FIELD_DIGITS = 8;
+
+/** Where the identities of members are, by their marks, and what is written of their records. */
+export function identitiesIn({ members, segments, identities = "" }: Head): Map<string, Section & { fields: number }> {
+  const found = new Map<string, Section & { fields: number }>();
+  let from = 0;
+  for (let at = 0; at < segments.length; at += ENTRY_DIGITS) from += sectionAt(segments, at, 0).bytes;
+  for (const [i, mark] of members.entries()) {
+    const at = i * (FIELD_DIGITS + ENTRY_DIGITS);
+    const section = sectionAt(identities, at + FIELD_DIGITS, from);
+    // None: without digits, it is not a number.
+    if (!(section.bytes > 0)) continue;
+    found.set(mark, { ...section, fields: Number.parseInt(identities.slice(at, at + FIELD_DIGITS), 16) });
+    from += section.bytes;
+  }
+  return found;
+}
+
+function sectionAt(entries: string, at: number, from: number): Section {
+  const bytes = Number.parseInt(entries.slice(at, at + LENGTH_DIGITS), 16);
+  return { from, bytes, sum: entries.slice(at + LENGTH_DIGITS, at + ENTRY_DIGITS) };
 }
 
 /** The segments in which these hashes are, in order. */
@@ -214,11 +252,10 @@ export function segmentsFor(head: Head, hashes: readonly number[]): Segment[] {
   const found: Segment[] = [];
   let from = 0;
   for (let i = 0; i < count; i++) {
-    const entry = head.segments.slice(i * ENTRY_DIGITS, (i + 1) * ENTRY_DIGITS);
-    const bytes = Number.parseInt(entry.slice(0, LENGTH_DIGITS), 16);
+    const section = sectionAt(head.segments, i * ENTRY_DIGITS, from);
     const those = looked.get(i);
-    if (those !== undefined) found.push({ from, bytes, sum: entry.slice(LENGTH_DIGITS), hashes: those });
-    from += bytes;
+    if (those !== undefined) found.push({ ...section, hashes: those });
+    from += section.bytes;
   }
   return found;
 }

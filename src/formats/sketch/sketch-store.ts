@@ -6,17 +6,20 @@ import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
-import { Sql } from "../../base/storage/sql.ts";
+import { clause, Sql } from "../../base/storage/sql.ts";
 import {
   encodeHead,
   entryOf,
   GROUP_MAX_WORDS,
   GROUP_OBJECTS,
+  identitiesIn,
+  identityEntryOf,
   MEMBERS_MAX,
   readHead,
   segmentsOf,
   shapeOf,
 } from "./group.ts";
+import { fieldsIn, IDENTITY_HEAD_BYTES } from "./identities.ts";
 import { HASHES, PARTS_MAX, partAt, partsOf } from "./sketch.ts";
 import { ALL, heldBy, type Wanted } from "./wanted.ts";
 
@@ -28,6 +31,9 @@ const WORDS_TABLE = `
         hashes INTEGER NOT NULL,           -- version of the hashes
         body   BLOB NOT NULL               -- 4 bytes each
       ) STRICT;`;
+
+/** Which records the object's lines are: of several rows, each has a share. NULL: unknown. */
+const IDENTITIES_COLUMN = "ALTER TABLE words ADD COLUMN identities BLOB;";
 
 const SKETCH_STEPS = [
   {
@@ -61,6 +67,11 @@ const SKETCH_STEPS = [
         body BLOB NOT NULL
       ) STRICT;`,
   },
+  {
+    id: 3,
+    why: "a search tells copies of a record from another one",
+    sql: IDENTITIES_COLUMN,
+  },
 ] as const satisfies readonly Migration[];
 
 /** How much one of these may store, in bytes: the platform's limit is 10 GB. */
@@ -76,6 +87,10 @@ const FILE_MAX_BYTES = 2 ** 26;
 const ROW_BYTES = 250_000;
 const ROW_MAX_BYTES = 1_900_000;
 
+/** Identities beside the words of a row, and those of a group, in bytes. */
+const SHARE_MAX_BYTES = 1_500_000;
+const GROUP_IDENTITIES_BYTES = 16_000_000;
+
 /** An object of one node and day. */
 export interface Marked {
   batch: number;
@@ -90,6 +105,13 @@ export interface Asked {
   bytes: number;
   /** Of the others: the heads of their groups. */
   groups: { id: number; key: string | null; head: Uint8Array }[];
+}
+
+/** Objects of which it is known which records their lines are. */
+export interface Identified {
+  /** In no group: size of what is known, in bytes, and what is written of each record. */
+  loose: { mark: string; bytes: number; fields: number }[];
+  groups: Asked["groups"];
 }
 
 /** A group as a file. */
@@ -116,6 +138,8 @@ type WordsRow = { id: number; parts: number; mark: string; hashes: number };
 interface Loose extends Marked {
   parts: number;
   words: number;
+  /** In bytes. */
+  identities: number;
 }
 
 /**
@@ -144,9 +168,10 @@ export class SketchStore extends DurableObject<Env> {
   /**
    * Keeps the words of an object. Idempotent.
    * @param hashes version of the caller's. @param words distinct.
+   * @param identities of the object's lines; none: it is not known.
    * @throws if it is full, or has another version.
    */
-  add(hashes: number, { batch, mark }: Marked, words: Uint32Array): void {
+  add(hashes: number, { batch, mark }: Marked, words: Uint32Array, identities = new Uint8Array()): void {
     if (hashes !== HASHES) throw new Error("words of another version are not kept");
     if (this.#sql.databaseSize >= this.maxBytes) throw new Error("the sketches of this day are full");
     const now = platform.now();
@@ -157,8 +182,13 @@ export class SketchStore extends DurableObject<Env> {
       // An object that had this batch before a log was restored may have had more parts.
       const from = batch * PARTS_MAX;
       this.#sql.run`DELETE FROM words WHERE id >= ${from + parts.length} AND id < ${from + PARTS_MAX}`;
-      for (const [i, { buffer }] of parts.entries())
-        this.#sql.replace("words", { id: from + i, parts: parts.length, mark, hashes, body: buffer });
+      // No row is written for them alone: what these do not hold is not kept.
+      const share = Math.ceil(identities.length / parts.length);
+      const isKept = share > 0 && share <= SHARE_MAX_BYTES;
+      for (const [i, { buffer }] of parts.entries()) {
+        const ids = isKept ? identities.slice(i * share, (i + 1) * share).buffer : null;
+        this.#sql.replace("words", { id: from + i, parts: parts.length, mark, hashes, body: buffer, identities: ids });
+      }
       this.#alarm.set(now + OBJECT_HISTORY_MS, now);
     });
     const loose = this.#loose();
@@ -172,13 +202,9 @@ export class SketchStore extends DurableObject<Env> {
   ask(hashes: number, objects: readonly Marked[], wanted: Wanted): Asked {
     const asked: Asked = { out: [], bytes: 0, groups: [] };
     if (!this.#isBegun || hashes !== HASHES) return asked;
-    const left = new Map(objects.map((object) => [object.mark, object]));
-    for (const { id, key, head } of this.#groups()) {
-      const bytes = new Uint8Array(head);
-      const known = (readHead(bytes)?.members ?? []).filter((mark) => left.delete(mark));
-      if (known.length > 0) asked.groups.push({ id, key, head: bytes });
-    }
-    for (const { batch, mark } of left.values()) {
+    const { groups, loose } = this.#divided(objects);
+    asked.groups.push(...groups);
+    for (const { batch, mark } of loose) {
       const row = this.#sql.first<WordsRow>`
         SELECT id, parts, mark, hashes FROM words WHERE id = ${batch * PARTS_MAX}`;
       if (row?.mark !== mark || row.hashes !== HASHES) continue;
@@ -193,6 +219,42 @@ export class SketchStore extends DurableObject<Env> {
       if (heldBy(wanted, holders) === 0n) asked.out.push(mark);
     }
     return asked;
+  }
+
+  /**
+   * Of which of these objects it is known which records their lines are. @returns of those that are
+   * in a group: its head.
+   */
+  identified(objects: readonly Marked[]): Identified {
+    const found: Identified = { loose: [], groups: [] };
+    if (!this.#isBegun) return found;
+    const { groups, loose } = this.#divided(objects);
+    found.groups.push(...groups);
+    for (const { batch, mark } of loose) {
+      const row = this.#sql.first<{ head: ArrayBuffer | null }>`
+        SELECT substr(identities, 1, ${IDENTITY_HEAD_BYTES}) AS head FROM words
+        WHERE id = ${batch * PARTS_MAX} AND mark = ${mark}`;
+      if (row === null || row.head === null) continue;
+      const bytes = this.#sql.only<number>`
+        SELECT coalesce(sum(length(identities)), 0) FROM words WHERE ${partsOfBatch(batch)} AND mark = ${mark}`;
+      found.loose.push({ mark, bytes, fields: fieldsIn(new Uint8Array(row.head)) ?? 0 });
+    }
+    return found;
+  }
+
+  /** Of an object whose sketch is here, in a group or not. None: they are not. */
+  identities({ batch, mark }: Marked): Uint8Array {
+    if (!this.#isBegun) return new Uint8Array();
+    const rows = this.#sql.all<{ identities: ArrayBuffer }>`
+      SELECT identities FROM words WHERE ${partsOfBatch(batch)} AND mark = ${mark} AND identities IS NOT NULL
+      ORDER BY id`;
+    if (rows.length > 0) return concat(rows.map(({ identities }) => new Uint8Array(identities)));
+    for (const { id, head: file } of this.#groups()) {
+      const head = readHead(new Uint8Array(file));
+      const section = head === null ? undefined : identitiesIn(head).get(mark);
+      if (section !== undefined) return this.read(id, section.from, section.bytes);
+    }
+    return new Uint8Array();
   }
 
   /** What is in no group becomes one. @returns the groups of the day. */
@@ -231,18 +293,30 @@ export class SketchStore extends DurableObject<Env> {
     this.#isBegun = false;
   }
 
+  /** Groups that have any of these objects, and those that are in none. */
+  #divided(objects: readonly Marked[]): { groups: Asked["groups"]; loose: Iterable<Marked> } {
+    const left = new Map(objects.map((object) => [object.mark, object]));
+    const groups = this.#groups().flatMap(({ id, key, head: file }) => {
+      const head = new Uint8Array(file);
+      const known = (readHead(head)?.members ?? []).filter((mark) => left.delete(mark));
+      return known.length > 0 ? [{ id, key, head }] : [];
+    });
+    return { groups, loose: left.values() };
+  }
+
   #groups(): GroupRow[] {
     return this.#sql.all<GroupRow>`SELECT * FROM object_group ORDER BY id`;
   }
 
   #loose(): Loose[] {
-    const rows = this.#sql.all<WordsRow & { bytes: number }>`
-      SELECT id, parts, mark, length(body) AS bytes FROM words WHERE hashes = ${HASHES} ORDER BY id`;
+    const rows = this.#sql.all<WordsRow & { bytes: number; share: number }>`
+      SELECT id, parts, mark, length(body) AS bytes, coalesce(length(identities), 0) AS share FROM words WHERE hashes = ${HASHES} ORDER BY id`;
     const objects = new Map<number, Loose>();
-    for (const { id, parts, mark, bytes } of rows) {
+    for (const { id, parts, mark, bytes, share } of rows) {
       const batch = Math.floor(id / PARTS_MAX);
-      const words = (objects.get(batch)?.words ?? 0) + bytes / Uint32Array.BYTES_PER_ELEMENT;
-      objects.set(batch, { batch, parts, mark, words });
+      const before = objects.get(batch) ?? { words: 0, identities: 0 };
+      const words = before.words + bytes / Uint32Array.BYTES_PER_ELEMENT;
+      objects.set(batch, { batch, parts, mark, words, identities: before.identities + share });
     }
     return [...objects.values()];
   }
@@ -257,10 +331,12 @@ export class SketchStore extends DurableObject<Env> {
       this.ctx.storage.transactionSync(() => {
         for (let at = 0; at < loose.length; ) {
           const members: Loose[] = [];
-          for (let words = 0; at < loose.length && members.length < MEMBERS_MAX; at++) {
+          for (let [words, ids] = [0, 0]; at < loose.length && members.length < MEMBERS_MAX; at++) {
             const object = loose[at] as Loose;
             words += object.words;
-            if (words > GROUP_MAX_WORDS && members.length > 0) break;
+            ids += object.identities;
+            const isFull = words > GROUP_MAX_WORDS || ids > GROUP_IDENTITIES_BYTES;
+            if (isFull && members.length > 0) break;
             members.push(object);
           }
           this.#keepGroup(members);
@@ -270,7 +346,9 @@ export class SketchStore extends DurableObject<Env> {
       log.warn("sketches were dropped", { objects: loose.length, error: errorText(error) });
     }
     // Of a table, its rows are not billed one by one.
-    this.ctx.storage.transactionSync(() => this.ctx.storage.sql.exec(`DROP TABLE words; ${WORDS_TABLE}`));
+    this.ctx.storage.transactionSync(() =>
+      this.ctx.storage.sql.exec(`DROP TABLE words; ${WORDS_TABLE} ${IDENTITIES_COLUMN}`),
+    );
   }
 
   #keepGroup(objects: readonly Loose[]): void {
@@ -305,13 +383,32 @@ export class SketchStore extends DurableObject<Env> {
       rowBytes += segment.length;
       if (rowBytes >= ROW_BYTES) write();
     }
+    let identities = "";
+    for (const object of objects) {
+      const own = this.identities(object);
+      identities += identityEntryOf(own);
+      // Rows as large as they may be: few are written for these alone.
+      if (rowBytes > 0 && rowBytes + own.length > this.rowMaxBytes) write();
+      for (let from = 0; from < own.length; from += this.rowMaxBytes) {
+        if (from > 0) write();
+        const some = own.subarray(from, from + this.rowMaxBytes);
+        row.push(some);
+        rowBytes += some.length;
+      }
+    }
     const members = objects.map(({ mark }) => mark);
-    const head = encodeHead({ bits: shape.bits, members, segments });
+    const head = encodeHead({ bits: shape.bits, members, segments, identities });
+    if (rowBytes + head.length > this.rowMaxBytes && rowBytes > 0) write();
     row.push(head);
     write();
     const hashes = { sha256: sha256.digest("hex"), md5: md5.digest("hex") };
     this.#sql.insert("object_group", { id, bytes, ...hashes, head: head.buffer });
   }
+}
+
+/** Rows of an object. */
+function partsOfBatch(batch: number) {
+  return clause`id >= ${batch * PARTS_MAX} AND id < ${(batch + 1) * PARTS_MAX}`;
 }
 
 function wordsOf(objects: readonly Loose[]): number {

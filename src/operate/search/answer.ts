@@ -104,8 +104,10 @@ export function answerLines({
     const end = (what: End): void => line(JSON.stringify({ type: "end", ...what }));
     try {
       const hits = (all: readonly Hit[]): void => {
-        for (const { place, object, json } of all)
-          line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
+        for (const { place, object, json, alsoIn } of all)
+          line(
+            `{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"also_in":[${alsoIn}],"record":${json}}`,
+          );
       };
       const groups = (rows: readonly Row[], reachedMs: number | null, isLast: boolean): void => {
         // Those that are told next take the place of these.

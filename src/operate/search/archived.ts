@@ -222,6 +222,7 @@ function searchableOf(object: ListedObject, day: number): Searchable {
     day,
     firstMs: Date.parse(object.first_event),
     lastMs: Date.parse(object.last_event),
+    identified: null,
   };
 }
 

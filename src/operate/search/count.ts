@@ -1,5 +1,5 @@
 import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./count/groups.ts";
-import type { CountPlan } from "./count/plan.ts";
+import { type CountPlan, countedFields } from "./count/plan.ts";
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces } from "./hits.ts";
 import { type Progress, type Reading, type Sources, Walk, type WalkAsked, type WalkEnd } from "./walk.ts";
@@ -33,7 +33,8 @@ export interface CountEnd extends WalkEnd {
 
 /**
  * Counts records instead of telling them: of each object all or none, so that the pages of a count
- * have each record once. What is added to an open batch after it was counted is left out.
+ * have each record once. What is added to an open batch after it was counted is left out. A record
+ * that several jobs shipped is counted as the first of them has it, in their order for this count.
  */
 export async function count(sources: Sources, asked: CountAsked, listener: CountListener): Promise<CountEnd> {
   return new Count(sources, asked, listener).runAll();
@@ -47,7 +48,7 @@ class Count extends Walk {
 
   constructor(sources: Sources, asked: CountAsked, listener: CountListener) {
     const { query, plan } = asked;
-    super(sources, { ...asked, fields: query.fields === null ? null : new Set([...query.fields, ...plan.fields]) });
+    super(sources, { ...asked, fields: countedFields(plan, query.fields) }, true);
     this.#asked = asked;
     this.#listener = listener;
     this.#groups = new Groups(asked.plan.shape);
@@ -96,7 +97,8 @@ class Count extends Walk {
     const done = new Map(this.before.done.map((entry) => [entry[0].join(), entry]));
     for (const { job, node, batch, number } of this.out)
       if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
-    for (const [key, { batch }] of this.read) done.set(key, [batch, null, null]);
+    for (const [key, { batch, isFailed }] of this.read)
+      done.set(key, isFailed ? [batch, null, null, true] : [batch, null, null]);
     // What is open moves: without this, what is before the place would be listed once more.
     const { after: before } = this.before;
     const after = before !== null && comparePlaces(before, frontier, this.#asked.order) > 0 ? before : frontier;

@@ -13,8 +13,9 @@ export type BatchPlace = readonly [job: number, node: number, batch: number];
  * @param upTo up to here; null: all.
  * @param endMs of an object that is done: its first event, or, oldest first, its last. A search
  *   that is past it names it no more. null: not known.
+ * @param isFailed it could not be read, and no copy of a record is left out for it.
  */
-export type Done = readonly [batch: BatchPlace, upTo: Place | null, endMs: number | null];
+export type Done = readonly [batch: BatchPlace, upTo: Place | null, endMs: number | null, isFailed?: true | undefined];
 
 /**
  * Where a search goes on. Every hit up to `after` was answered; of the batches in `done`, all were,
@@ -27,15 +28,17 @@ export interface Cursor {
 }
 
 const Whole = z.int().min(-1);
-const PlaceShape = z.tuple([z.number(), Whole, Whole, Whole, Whole]);
+const PlaceShape = z.tuple([z.number(), Whole, Whole, Whole, Whole, z.string().max(40)]);
 const BatchShape = z.tuple([Whole, Whole, Whole]);
 const Stored = z.tuple([
-  z.literal(1),
+  z.literal(2),
   z.string(),
   // A time before 1970 is below 0.
   z.tuple([z.int(), z.int()]),
   PlaceShape.nullable(),
-  z.array(z.tuple([BatchShape, PlaceShape.nullable(), z.number().nullable()])).max(SEARCH_DONE_MAX),
+  z
+    .array(z.tuple([BatchShape, PlaceShape.nullable(), z.number().nullable(), z.literal(true).optional()]))
+    .max(SEARCH_DONE_MAX),
   z.boolean(),
 ]);
 
@@ -53,9 +56,14 @@ export function leftOf({ sinceMs, untilMs }: Span, order: SearchSpan["order"], f
     : { sinceMs: Math.max(sinceMs, fromMs), untilMs };
 }
 
-/** Objects, not open batches, that were answered as a whole: there is nothing more in them. */
-export function whollyDone({ done }: Cursor): BatchPlace[] {
-  return done.flatMap(([batch, upTo, endMs]) => (upTo === null && endMs !== null ? [batch] : []));
+/**
+ * Objects, not open batches, that were answered as a whole: there is nothing more in them.
+ * @param areCompared those of several jobs: what others have of them is still left out.
+ */
+export function whollyDone({ done }: Cursor, areCompared = false): BatchPlace[] {
+  return done.flatMap(([batch, upTo, endMs, isFailed]) =>
+    upTo === null && endMs !== null && !(areCompared && !isFailed) ? [batch] : [],
+  );
 }
 
 /** Their numbers, by job and node. */
@@ -78,7 +86,7 @@ export interface Ongoing {
  */
 export function writeCursor({ cursor, span, lacks }: Ongoing, question: string): string | null {
   if (cursor.done.length > SEARCH_DONE_MAX) return null;
-  const stored = [1, markOf(question), [span.sinceMs, span.untilMs], cursor.after, cursor.done, lacks];
+  const stored = [2, markOf(question), [span.sinceMs, span.untilMs], cursor.after, cursor.done, lacks];
   return toBase64Url(encodeUtf8(JSON.stringify(stored)));
 }
 

@@ -1,8 +1,20 @@
 import { encodeUtf8 } from "../../base/bytes.ts";
+import type { RecordId } from "../../formats/sketch/identities.ts";
 import type { SearchSpan } from "../../ship/reader/searchable.ts";
 
-/** Where a record is: it does not change when its object is cut, delivered or numbered anew. */
-export type Place = readonly [timeMs: number, job: number, node: number, batch: number, line: number];
+/**
+ * Where a record is: it does not change when its object is cut, delivered or numbered anew.
+ * `record`: copies of one record have one place, whatever objects have them; "": it is not known
+ * which record it is.
+ */
+export type Place = readonly [
+  timeMs: number,
+  job: number,
+  node: number,
+  batch: number,
+  line: number,
+  record: RecordId | "",
+];
 
 export interface Hit {
   place: Place;
@@ -10,26 +22,35 @@ export interface Hit {
   object: number | null;
   /** The record, as JSON. */
   json: string;
+  /** Of copies, the one with the greatest is shown. */
+  worth: number;
+  /** Further jobs that have a copy. */
+  alsoIn: readonly number[];
 }
 
 /** Negative: `a` comes first. By the time of the event; those of one time by their place. */
 export function comparePlaces(a: Place, b: Place, order: SearchSpan["order"]): number {
   const time = order === "newest" ? b[0] - a[0] : a[0] - b[0];
-  return time || a[1] - b[1] || a[2] - b[2] || a[3] - b[3] || a[4] - b[4];
+  if (time !== 0) return time;
+  if (a[5] !== b[5]) return a[5] < b[5] ? -1 : 1;
+  return a[5] === "" ? a[1] - b[1] || a[2] - b[2] || a[3] - b[3] || a[4] - b[4] : 0;
 }
+
+/** Copies of one record that were found. */
+type Copies = [Hit, ...Hit[]];
 
 const decoder = new TextDecoder();
 
 /**
  * The first hits of those that were found, in order, bounded in number and bytes, those that were
- * taken out included.
+ * taken out included. Copies of a record are one.
  */
 export class FirstHits {
   readonly #order: SearchSpan["order"];
   #maxUnits: number;
   #limit: number;
   #isAnyTaken = false;
-  #hits: Hit[] = [];
+  #hits: Copies[] = [];
   #units = 0;
   /** Hits from here on were dropped; null: none. */
   #droppedFrom: Place | null = null;
@@ -51,17 +72,23 @@ export class FirstHits {
     let [low, high] = [0, this.#hits.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (comparePlaces((this.#hits[middle] as Hit).place, hit.place, this.#order) < 0) low = middle + 1;
+      if (comparePlaces((this.#hits[middle] as Copies)[0].place, hit.place, this.#order) < 0) low = middle + 1;
       else high = middle;
     }
+    const copies = this.#hits[low];
+    const isCopy = copies !== undefined && comparePlaces(copies[0].place, hit.place, this.#order) === 0;
+    // An object may be read twice.
+    if (isCopy && copies.some(({ place }) => String(place) === String(hit.place))) return;
     // A part of a text keeps all of it in memory; a copy does not.
-    this.#hits.splice(low, 0, { ...hit, json: decoder.decode(encodeUtf8(hit.json)) });
+    const own = { ...hit, json: decoder.decode(encodeUtf8(hit.json)) };
+    if (isCopy) copies.push(own);
+    else this.#hits.splice(low, 0, [own]);
     this.#units += hit.json.length;
     const least = this.#isAnyTaken ? 0 : 1;
     while (this.#hits.length > this.#limit || (this.#units > this.#maxUnits && this.#hits.length > least)) {
-      const last = this.#hits.pop() as Hit;
-      this.#units -= last.json.length;
-      this.#droppedFrom = last.place;
+      const last = this.#hits.pop() as Copies;
+      this.#units -= unitsOf(last);
+      this.#droppedFrom = last[0].place;
     }
   }
 
@@ -70,23 +97,36 @@ export class FirstHits {
     const end =
       before === null
         ? this.#hits.length
-        : this.#hits.findIndex(({ place }) => comparePlaces(place, before, this.#order) >= 0);
+        : this.#hits.findIndex(([{ place }]) => comparePlaces(place, before, this.#order) >= 0);
     const taken = this.#hits.splice(0, end === -1 ? this.#hits.length : end);
-    for (const { json } of taken) {
-      this.#units -= json.length;
+    const shown = taken.map(shownOf);
+    for (const [i, { json }] of shown.entries()) {
+      this.#units -= unitsOf(taken[i] as Copies);
       this.#maxUnits -= json.length;
     }
     this.#limit -= taken.length;
     this.#isAnyTaken ||= taken.length > 0;
-    return taken;
+    return shown;
   }
 
   /** Forgets what a source had that turned out to be none. */
   drop(isOf: (place: Place) => boolean): void {
-    this.#hits = this.#hits.filter(({ place, json }) => {
-      const is = isOf(place);
-      if (is) this.#units -= json.length;
-      return !is;
+    this.#hits = this.#hits.flatMap((copies) => {
+      const [first, ...others] = copies.filter(({ place }) => !isOf(place));
+      const left: Copies[] = first === undefined ? [] : [[first, ...others]];
+      this.#units -= unitsOf(copies) - (left[0] === undefined ? 0 : unitsOf(left[0]));
+      return left;
     });
   }
+}
+
+function unitsOf(copies: Copies): number {
+  return copies.reduce((sum, { json }) => sum + json.length, 0);
+}
+
+function shownOf(copies: Copies): Hit {
+  const shown = copies.reduce((best, hit) => (hit.worth > best.worth ? hit : best));
+  const others = new Set(copies.map(({ place }) => place[1]));
+  others.delete(shown.place[1]);
+  return { ...shown, alsoIn: [...others] };
 }

@@ -1,6 +1,7 @@
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
 import type { Match } from "./scan.ts";
+import { wholeOf } from "./share.ts";
 import type { Source } from "./source.ts";
 import {
   type Progress,
@@ -33,6 +34,9 @@ export interface Asked extends WalkAsked {
  * soon as no object that is not read can hold an earlier one. Where a bound ends the search before,
  * hits are told all the same, and the cursor names the objects that are done; so the pages of a
  * search have each hit once, and those of one page are in order.
+ *
+ * Of several jobs, a record is told once, with its copies, when all objects of its moment are read;
+ * nothing beyond the cursor is told, and so no page needs to know what those before it had.
  */
 export async function search(sources: Sources, asked: Asked, listener: Listener): Promise<WalkEnd> {
   return new Search(sources, asked, listener).run();
@@ -42,6 +46,8 @@ class Search extends Walk {
   readonly #asked: Asked;
   readonly #listener: Listener;
   readonly #hits: FirstHits;
+  /** What is told goes out in order. */
+  #telling: Promise<void> = Promise.resolve();
   /** Every hit up to here was told. */
   #last: Place | null;
 
@@ -54,6 +60,12 @@ class Search extends Walk {
     this.#last = this.before.after;
   }
 
+  override async run(): Promise<WalkEnd> {
+    const end = await super.run();
+    await this.#telling;
+    return { ...end, progress: { ...this.progress } };
+  }
+
   protected override tellProgress(progress: Progress): void {
     this.#listener.progress(progress);
   }
@@ -64,18 +76,20 @@ class Search extends Walk {
   }
 
   protected override begin(source: Source): Reading {
-    const { job, node, batch, number, firstMs, lastMs } = source;
+    const { job, node, batch, number } = source;
+    const { firstMs, lastMs } = wholeOf(source);
     const { order } = this.#asked;
     const upTo = this.doneUpTo(source);
+    const worth = this.copies?.worthOf(source) ?? 0;
     // Records without a time come last of their object's: what is added to it moves them on alone.
     const untimedMs = order === "newest" ? firstMs : lastMs;
     return {
-      found: ({ line, json, timeMs }: Match) => {
-        const place: Place = [timeMs ?? untimedMs, job, node, batch, line];
+      found: ({ line, json, timeMs }: Match, record) => {
+        const place: Place = [timeMs ?? untimedMs, job, node, batch, line, record];
         // Before the last hit stands only what was told, or has come since this page was listed.
         if (this.#last !== null && comparePlaces(place, this.#last, order) <= 0) return;
         const isTold = timeMs === null ? line <= (upTo?.[4] ?? 0) : upTo && comparePlaces(place, upTo, order) <= 0;
-        if (!isTold) this.#hits.add({ place, object: number, json });
+        if (!isTold) this.#hits.add({ place, object: number, json, worth, alsoIn: [] });
       },
       keep: () => {},
       drop: () => this.#hits.drop((place) => place[1] === job && place[2] === node && place[3] === batch),
@@ -86,12 +100,19 @@ class Search extends Walk {
   protected override advanced(): void {
     const frontier = this.frontier();
     this.#tellHits(this.#hits.take(frontier));
-    if (frontier !== null) this.progress.reachedMs = frontier[0];
+    if (frontier === null) return;
+    const reach = (): void => {
+      this.progress.reachedMs = frontier[0];
+    };
+    if (this.copies === null) reach();
+    else this.#telling = this.#telling.then(reach);
   }
 
   #tellHits(hits: readonly Hit[]): void {
     if (hits.length === 0) return;
-    this.#listener.hits(hits);
+    const { copies } = this;
+    if (copies === null) this.#listener.hits(hits);
+    else this.#telling = this.#telling.then(async () => this.#listener.hits(await copies.withJobs(hits)));
     for (const { place } of hits) {
       const read = this.read.get(place.slice(1, 4).join());
       if (read !== undefined) read.told = place;
@@ -109,7 +130,7 @@ class Search extends Walk {
       if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
     // Where hits of it took the place of others before it failed, a page that read it again would
     // end where this one did.
-    for (const [key, { batch, isFailed }] of this.read) if (isFailed) done.set(key, [batch, null, null]);
+    for (const [key, { batch, isFailed }] of this.read) if (isFailed) done.set(key, [batch, null, null, true]);
     if (frontier === null || (droppedFrom !== null && comparePlaces(frontier, droppedFrom, order) > 0)) {
       this.#tellHits(this.#hits.take(null));
       if (droppedFrom === null) return null;
@@ -122,6 +143,8 @@ class Search extends Walk {
     }
     this.#tellHits(this.#hits.take(frontier));
     const after = this.#last !== null && comparePlaces(this.#last, frontier, order) > 0 ? this.#last : frontier;
+    // What is beyond may have copies in what is not read.
+    if (this.copies !== null) return { after, done: this.stillNeeded([...done.values()], after) };
     // What was found beyond it is told, too: not all that it was found in could be read again.
     this.#tellHits(this.#hits.take(null));
     for (const [key, { batch, told, isFailed }] of this.read) {

@@ -12,7 +12,7 @@ export interface Known {
   lastMs: number;
 }
 
-/** A job whose objects are searched. */
+/** A job whose objects are searched; of several, those that have most are first: breadth.ts. */
 export interface SearchedJob {
   id: number;
   /** Where they are. */
@@ -22,20 +22,32 @@ export interface SearchedJob {
   createdMs: number;
 }
 
+/** Is told which records the lines are, as `Identities.read` takes it; null: it is not known. */
+export type TakeIdentities = (identities: Uint8Array | null) => void;
+
+/** What is needed of an object. */
+export interface Needs {
+  /** Records may lack what is not among these; null: all are there. */
+  fields: ReadonlySet<string> | null;
+  /** Of what waits in its reader; absent: it does not matter which records they are. */
+  identities?: TakeIdentities;
+}
+
 /** One that a search may read. */
 export interface Source extends Known {
   /** As stored, and before compression. */
   bytes: number;
   rawBytes: number;
   records: number;
+  /** It is read for a part of its time alone: what it is a part of. */
+  whole?: Source;
   /** It waits in its reader, and may be cut and delivered while it is read. */
   isHeld: boolean;
   /**
-   * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. Records may
-   * lack what is not among `fields`; null: all are there. @throws ReadFault, also from the
-   * generator.
+   * Its lines, decoded. @param read is told what comes from where it is stored, in bytes.
+   * @throws ReadFault, also from the generator.
    */
-  open(read: (bytes: number) => void, fields: ReadonlySet<string> | null): Promise<Pieces>;
+  open(read: (bytes: number) => void, needs: Needs): Promise<Pieces>;
 }
 
 /** It does not change when an object is cut, delivered or numbered anew. */

@@ -3,6 +3,7 @@ import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
+import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
@@ -10,9 +11,11 @@ import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { Rerun } from "../../state/control/plane.ts";
 import { type Archive, type ArchivedObject, listArchived } from "./archived.ts";
 import type { BatchPlace } from "./cursor.ts";
+import { type Identified, identifier, loaded } from "./identify.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
-import { type Sketched, sketchLookUp } from "./look-up.ts";
-import type { Known, SearchedJob, Source } from "./source.ts";
+import { sketchLookUp } from "./look-up.ts";
+import { type Sketched, SketchFiles } from "./sketch-files.ts";
+import type { Known, Needs, SearchedJob, Source } from "./source.ts";
 import { records } from "./waiting.ts";
 import type { NotSearched, Sources } from "./walk.ts";
 
@@ -78,6 +81,9 @@ export async function listSources(
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
+  const held = new Map<Source, Identified>();
+  const sketches = new SketchFiles(env.SKETCHES, sketched);
+  const identify = identifier(sketches, held);
   notSearched.push(...(archived?.notSearched ?? []));
   for (const { job, object } of displaced.filter(isHere))
     notSearched.push({ job, object: object.number, why: "since its log was restored, another object has its place" });
@@ -91,14 +97,19 @@ export async function listSources(
       continue;
     }
     const searched = stores.get(job) as SearchedJob;
-    const source = sourceOf(object, searched, node, () => nodeAt(env.READERS, job, node));
+    const reader = (): Reader => nodeAt(env.READERS, job, node);
+    const source = sourceOf(object, searched, node, env, reader);
     list.push(source);
     if (state === "delivered")
       sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
+    else if (object.identified)
+      held.set(source, { ...object.identified, load: () => loaded(() => identitiesOf(env, searched, node, batch)) });
   }
-  const lookUp = needed === null ? null : sketchLookUp(env.SKETCHES, needed, sketched);
+  const lookUp = needed === null ? null : sketchLookUp(sketches, needed);
   const indexBytes = archived?.bytes ?? 0;
-  return { list, unsearchable, listedToMs, notSearched, indexBytes, ...(lookUp !== null && { lookUp }) };
+  const order = jobs.map(({ id }) => id);
+  const told = { list, unsearchable, listedToMs, notSearched, indexBytes, order, span, identify };
+  return { ...told, ...(lookUp !== null && { lookUp }) };
 }
 
 /** What of a time is not beyond a bound. */
@@ -125,8 +136,15 @@ function whyNot({ state, contentType, key }: Searchable): string | null {
   return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
 }
 
-function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Reader): Source {
+function sourceOf(
+  object: Searchable,
+  job: SearchedJob,
+  node: number,
+  env: Pick<Env, "SKETCHES">,
+  segment: () => Reader,
+): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
+  const inSketch = (one: Searchable) => loaded(async () => inSketchOf(env, job, node, one));
   // One literal: put together of several, it takes 400 bytes more.
   return {
     job: job.id,
@@ -139,7 +157,7 @@ function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: (
     rawBytes,
     records,
     isHeld: object.state === "held",
-    open: (read, fields) => contentOf(object, job, segment, read, fields),
+    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch),
   };
 }
 
@@ -153,19 +171,22 @@ async function contentOf(
   { id: job, store }: SearchedJob,
   segment: () => Reader,
   read: (bytes: number) => void,
-  fields: ReadonlySet<string> | null,
+  { fields, identities }: Needs,
+  inSketch: (object: Searchable) => Promise<Uint8Array | null>,
 ): Promise<Pieces> {
   let object: Searchable | null = listed;
   for (let look = 0; look < LOOKS && object !== null; look++) {
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
       const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
+      identities?.(await inSketch(object));
       return plain(reported(await openObject(store, known), read), known, fields);
     }
     const { batch }: Searchable = object;
-    const held = await ofLog<ReadableStream<Uint8Array> | null>(job, async () => segment().batchBytes(batch));
+    const held = await ofLog<HeldBatch | null>(job, async () => segment().identifiedBatch(batch));
     if (held !== null) {
-      const pieces = piecesOf(held, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
+      identities?.(held.identities);
+      const pieces = piecesOf(held.bytes, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
       const { key, bytes, contentType } = object;
       const kind = key === "" ? { contentType } : {};
       return plain(pieces, { key, ...kind, bytes, rawBytes: Number.POSITIVE_INFINITY }, fields);
@@ -173,6 +194,34 @@ async function contentOf(
     object = await ofLog<Searchable | null>(job, async () => segment().searchableBatch(batch));
   }
   throw new ReadFault("gone", "it was discarded, or left the list of objects, while the search ran");
+}
+
+/** Of what was held when it was listed, and may have been delivered since. */
+async function identitiesOf(
+  env: Pick<Env, "READERS" | "SKETCHES">,
+  job: SearchedJob,
+  node: number,
+  batch: number,
+): Promise<Uint8Array | null> {
+  const reader = nodeAt(env.READERS, job.id, node);
+  const held: Uint8Array | null = await reader.batchIdentities(batch);
+  if (held !== null) return held;
+  const now: Searchable | null = await reader.searchableBatch(batch);
+  return now?.state === "delivered" ? inSketchOf(env, job, node, now) : null;
+}
+
+async function inSketchOf(
+  env: Pick<Env, "SKETCHES">,
+  { id }: SearchedJob,
+  node: number,
+  object: Searchable,
+): Promise<Uint8Array | null> {
+  return sketchesOf(env.SKETCHES, id, node, object.day).identities(object);
+}
+
+interface HeldBatch {
+  bytes: ReadableStream<Uint8Array>;
+  identities: Uint8Array | null;
 }
 
 /** @throws ReadFault if it does not answer. */

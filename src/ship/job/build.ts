@@ -4,13 +4,14 @@ import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { isFinishedFragment, takenOver } from "../../formats/object/fragment.ts";
 import { hasParts, type PathParts, partOf, readTemplate } from "../../formats/object/keys.ts";
-import { isAsItCame } from "../../formats/output/format.ts";
+import { isAsItCame, writtenFields } from "../../formats/output/format.ts";
 import type { LoadedRecord } from "../../formats/queue/load-records.ts";
 import type { Part, Takeover } from "../../formats/queue/message.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 import { utcDay } from "../../formats/record/record.ts";
 import { hasRows } from "../../formats/record/rows.ts";
+import { IdentityWriter } from "../../formats/sketch/identities.ts";
 import type { JobConfig } from "./config.ts";
 
 /**
@@ -130,19 +131,20 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
   for (const offer of offered) {
     const { message, records } = offer;
     sum.received += records.length;
-    const whole = takes ? wholeOf(offer, template, shipped, job.sketches !== false) : null;
+    const whole = takes ? wholeOf(offer, template, shipped, job) : null;
     if (whole !== null) {
       taken.push(whole);
       continue;
     }
     const inSample = sample(message.id);
-    const kept: RecordLine[] = [];
+    const kept: LoadedRecord[] = [];
     for (const record of records) {
       if (!wants(record.whole)) sum.filtered += 1;
       else if (!inSample(record.index)) sum.sampledOut += 1;
-      else kept.push(shipped(record));
+      else kept.push(record);
     }
-    for (const record of kept) gatherer.add(record, message.takenInMs);
+    for (const record of kept)
+      gatherer.add(shipped(record), message.takenInMs, { part: message.id, index: record.index });
   }
   return { ...sum, fragments: [...taken, ...gatherer.finish()] };
 }
@@ -155,7 +157,7 @@ function wholeOf(
   { message, records, takeover }: Offered,
   template: PathParts,
   shipped: Plan["shipped"],
-  isSketched: boolean,
+  { sketches, output }: BuildingRules,
 ): Fragment | null {
   if (takeover === undefined || records.length !== message.records) return null;
   if (!isFinishedFragment(records.length, takeover.raw.length)) return null;
@@ -166,7 +168,10 @@ function wholeOf(
   const [day, part] = [utcDay(firstEventMs), partAt(firstEventMs)];
   if (day !== utcDay(lastEventMs) || part !== partAt(lastEventMs)) return null;
   const held = { day, part, records: records.length, firstEventMs, lastEventMs, oldestTakenMs: message.takenInMs };
-  return takenOver(takeover, held, isSketched);
+  if (sketches === false) return takenOver(takeover, held, null);
+  const identities = new IdentityWriter(writtenFields(output) ?? 0);
+  for (const { index } of records) identities.add(message.id, index);
+  return takenOver(takeover, held, identities);
 }
 
 /** The most that a job may write of these parts, in UTF-16 units. @throws as {@link prepare}. */

@@ -75,11 +75,13 @@ export interface Unread {
 }
 
 /** A fragment without its bytes, which lie behind {@link Meta}. */
-interface Placed extends Omit<Fragment, "body" | "hashes"> {
+interface Placed extends Omit<Fragment, "body" | "hashes" | "identities"> {
   at: number;
   bytes: number;
   /** Bytes of the hashes of its words, behind it. */
   hashBytes: number;
+  /** Bytes of its identities, behind those; absent: it has none. */
+  idBytes?: number;
 }
 
 /**
@@ -210,10 +212,11 @@ export class Blocks extends Tables {
       groups: block.groups.map(({ output, template, fragments }) => ({
         output,
         template,
-        fragments: fragments.map(({ body, hashes, ...rest }): Placed => {
+        fragments: fragments.map(({ body, hashes, identities, ...rest }): Placed => {
           const placed = { ...rest, at: place(body), bytes: body.length, hashBytes: hashes?.byteLength ?? 0 };
           if (hashes !== undefined) place(new Uint8Array(hashes.buffer, hashes.byteOffset, hashes.byteLength));
-          return placed;
+          if (identities !== undefined) place(identities);
+          return { ...placed, ...(identities !== undefined && { idBytes: identities.length }) };
         }),
       })),
       off: block.off,
@@ -414,10 +417,12 @@ function itemOf({ n, takenMs }: Unread, entry: Entry, meta: Meta, body: Uint8Arr
   const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
   const group = entry.group === null ? undefined : meta.groups[entry.group];
   if (group !== undefined) {
-    const fragments = group.fragments.map(({ at, bytes, hashBytes, ...rest }): Fragment => {
+    const fragments = group.fragments.map(({ at, bytes, hashBytes, idBytes = 0, ...rest }): Fragment => {
       const behind = at + bytes;
-      const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, behind + hashBytes).buffer) };
-      return { ...rest, body: body.slice(at, behind), ...hashes };
+      const [idsAt, end] = [behind + hashBytes, behind + hashBytes + idBytes];
+      const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, idsAt).buffer) };
+      const identities = idBytes > 0 && { identities: body.slice(idsAt, end) };
+      return { ...rest, body: body.slice(at, behind), ...hashes, ...identities };
     });
     return { ...item, group: { output: group.output, template: group.template, fragments } };
   }

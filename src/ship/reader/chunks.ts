@@ -3,6 +3,7 @@ import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../../base/limits.ts";
 import { clause, Tables } from "../../base/storage/sql.ts";
 import type { Content, Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { joinContents } from "../../formats/object/gzip.ts";
+import { IDENTITY_HEAD_BYTES } from "../../formats/sketch/identities.ts";
 import { joinWords } from "../../formats/sketch/sketch.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./reader-rows.ts";
 
@@ -24,10 +25,11 @@ export class Chunks extends Tables {
     const finished = fragments.filter(({ deflated }) => deflated);
     const write = (row: readonly Bytes[], deflated: boolean): void => {
       const { body, ...content } = joined(row, encoder, deflated, batch.next_chunk === 0);
-      this.#insert(batch, deflated, content, body, joinedWords(row.map(hashesOf), body));
+      this.#insert(batch, deflated, content, body, ofSearch(row, body));
     };
     // The longer seam of the two.
-    const sizeOf = ({ body, hashes }: Bytes): number => body.length + seam.finished.length + (hashes?.byteLength ?? 0);
+    const sizeOf = ({ body, hashes, identities }: Bytes): number =>
+      body.length + seam.finished.length + (hashes?.byteLength ?? 0) + (identities?.length ?? 0);
     const isFinished = isLast && batch.small_bytes === 0;
     const all = isFinished ? withFinished(finished, raw, encoder) : finished;
     for (const row of grouped(all, sizeOf, ROW_MAX_BYTES)) write(row, true);
@@ -46,13 +48,13 @@ export class Chunks extends Tables {
       const [first, ...others] = group;
       const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
-      const words = joinedWords(group.map(wordsOf), body);
+      const beside = ofSearch(group.map(besideOf), body);
       for (const { id } of others) this.sql.run`DELETE FROM chunk WHERE id = ${id}`;
       if (body.length > ROW_MAX_BYTES) {
         this.sql.run`DELETE FROM chunk WHERE id = ${first.id}`;
-        this.#insert(batch, true, { rawBytes, crc }, body, words);
+        this.#insert(batch, true, { rawBytes, crc }, body, beside);
       } else {
-        const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, words: words?.buffer ?? null };
+        const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, ...columnsOf(beside) };
         this.sql.update("chunk", first.id, row);
       }
     }
@@ -66,18 +68,18 @@ export class Chunks extends Tables {
   addTail(batch: BatchRow, tail: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const before = Math.max(0, tail.length - TAIL_MAX_BYTES);
     if (before === 0) return tail;
-    this.#insert(batch, true, { rawBytes: 0, crc: 0 }, tail.slice(0, before), null);
+    this.#insert(batch, true, { rawBytes: 0, crc: 0 }, tail.slice(0, before), {});
     return tail.slice(before);
   }
 
   /**
-   * The chunks of a batch in order, each read when it is asked for, without the hashes of its
-   * words. Its buffer belongs to the caller. Valid across awaits once the batch is cut.
+   * The chunks of a batch in order, each read when it is asked for, without what searches ask
+   * of it. Its buffer belongs to the caller. Valid across awaits once the batch is cut.
    */
-  *of(batchId: number): Generator<Omit<ChunkRow, "words">> {
+  *of(batchId: number): Generator<ChunkBody> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
-      const chunk = this.sql.first<Omit<ChunkRow, "words">>`
+      const chunk = this.sql.first<ChunkBody>`
         SELECT id, deflated, raw_bytes, crc, body FROM chunk WHERE id >= ${next} AND id < ${end} ORDER BY id LIMIT 1`;
       if (chunk === null) return;
       next = chunk.id + 1;
@@ -119,6 +121,22 @@ export class Chunks extends Tables {
     }
   }
 
+  /** Which records the lines of a batch are; null, if that is unknown of any of them. */
+  identities(batchId: number): Uint8Array<ArrayBuffer> | null {
+    const rows = this.sql.all<Pick<ChunkRow, "identities">>`
+      SELECT identities FROM chunk WHERE ${isOf(batchId)} AND raw_bytes > 0 ORDER BY id`;
+    const known = rows.flatMap(({ identities }) => (identities === null ? [] : [new Uint8Array(identities)]));
+    return known.length < rows.length || known.length === 0 ? null : concat(known);
+  }
+
+  /** What {@link identities} has, without reading it: its size, in bytes, and its first ones. */
+  identified(batchId: number): { bytes: number; head: Uint8Array } | null {
+    const { bytes, head, unknown } = this.sql.one<{ bytes: number; head: ArrayBuffer | null; unknown: number }>`
+      SELECT coalesce(sum(length(identities)), 0) AS bytes, min(substr(identities, 1, ${IDENTITY_HEAD_BYTES})) AS head,
+        count(*) - count(identities) AS unknown FROM chunk WHERE ${isOf(batchId)} AND raw_bytes > 0`;
+    return head === null || unknown > 0 ? null : { bytes, head: new Uint8Array(head) };
+  }
+
   drop(batchId: number): void {
     this.sql.run`DELETE FROM chunk WHERE ${isOf(batchId)}`;
   }
@@ -133,15 +151,15 @@ export class Chunks extends Tables {
     deflated: boolean,
     { rawBytes, crc }: Content,
     body: Uint8Array<ArrayBuffer>,
-    words: Uint32Array<ArrayBuffer> | null,
+    beside: Beside,
   ): void {
     for (let from = 0; from === 0 || from < body.length; from += ROW_MAX_BYTES) {
       const id = chunkId(batch.id, batch.next_chunk);
       batch.next_chunk += 1;
       const row = body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer;
       const facts = from === 0 ? { raw_bytes: rawBytes, crc } : { raw_bytes: 0, crc: 0 };
-      const hashes = words?.buffer ?? null;
-      this.sql.insert("chunk", { id, deflated: deflated ? 1 : 0, ...facts, body: row, words: hashes });
+      const columns = columnsOf(from === 0 ? beside : {});
+      this.sql.insert("chunk", { id, deflated: deflated ? 1 : 0, ...facts, body: row, ...columns });
       // The database has its copy. Left to the garbage collector, the rows of many appends would
       // pile up.
       row.transfer(0);
@@ -157,7 +175,13 @@ function isOf(batchId: number) {
 }
 
 /** What a chunk takes of a fragment. */
-type Bytes = Content & Pick<Fragment, "body" | "hashes">;
+type Bytes = Content & Pick<Fragment, "body"> & Beside;
+
+/** A chunk without that. */
+type ChunkBody = Omit<ChunkRow, keyof ReturnType<typeof columnsOf>>;
+
+/** What searches ask of it. */
+type Beside = Pick<Fragment, "hashes" | "identities">;
 
 /** Neighbours, as many as have this size together; what is larger is by itself. */
 function* grouped<T>(all: Iterable<T>, sizeOf: (one: T) => number, most: number): Generator<[T, ...T[]]> {
@@ -196,23 +220,33 @@ function* withFinished(finished: readonly Bytes[], raw: readonly Bytes[], encode
     const whole = joined(group, encoder, false, true);
     const body = encoder.finish(whole.body);
     free(whole.body);
-    const hashes = joinedWords(group.map(hashesOf), body);
-    yield { ...whole, body, ...(hashes !== null && { hashes }) };
+    yield { ...whole, body, ...ofSearch(group, body) };
   }
 }
 
-function hashesOf({ hashes }: Bytes): Uint32Array | null {
-  return hashes ?? null;
+/**
+ * What searches ask of all parts together: what is unknown of one of them is, and what a row does
+ * not hold beside its body.
+ */
+function ofSearch(parts: readonly Beside[], body: Uint8Array): Beside {
+  const known = parts.flatMap(({ identities }) => identities ?? []);
+  const bytes = known.reduce((sum, { length }) => sum + length, 0);
+  const isKnown = known.length === parts.length && body.length + bytes <= ROW_MAX_BYTES;
+  const room = ROW_MAX_BYTES - body.length - (isKnown ? bytes : 0);
+  const words = parts.flatMap(({ hashes }) => (hashes === undefined ? [] : [hashes]));
+  const hashes = words.length < parts.length ? null : joinWords(words, room / Uint32Array.BYTES_PER_ELEMENT);
+  return { ...(hashes !== null && { hashes }), ...(isKnown && { identities: concat(known) }) };
 }
 
-/**
- * The list of the words in all parts; null: those of one of them are unknown, or a row does not
- * hold them beside its body.
- */
-function joinedWords(parts: readonly (Uint32Array | null)[], body: Uint8Array): Uint32Array<ArrayBuffer> | null {
-  const known = parts.filter((words) => words !== null);
-  if (known.length < parts.length) return null;
-  return joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT);
+function besideOf({ words, identities }: ChunkRow): Beside {
+  return {
+    ...(words !== null && { hashes: new Uint32Array(words) }),
+    ...(identities !== null && { identities: new Uint8Array(identities) }),
+  };
+}
+
+function columnsOf({ hashes, identities }: Beside): Pick<ChunkRow, "words" | "identities"> {
+  return { words: hashes?.buffer ?? null, identities: identities?.buffer ?? null };
 }
 
 function wordsOf({ words }: Pick<ChunkRow, "words">): Uint32Array | null {

@@ -335,6 +335,17 @@ export class JobReader extends DurableObject<Env> {
     return pieces === null ? null : piecewise(pieces);
   }
 
+  /** Which records a batch has that is here, in the order of its lines. null: it is not known. */
+  batchIdentities(batch: number): Uint8Array | null {
+    return this.#state.hasJob() ? this.#searchable.identities(batch) : null;
+  }
+
+  /** Both, of one moment: an open batch changes. */
+  identifiedBatch(batch: number): { bytes: ReadableStream<Uint8Array>; identities: Uint8Array | null } | null {
+    const bytes = this.batchBytes(batch);
+    return bytes === null ? null : { bytes, identities: this.batchIdentities(batch) };
+  }
+
   /** A part of the objects that are set aside, the oldest first, and how many there are. */
   asideObjects(
     offset: number,

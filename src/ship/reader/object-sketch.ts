@@ -11,8 +11,8 @@ import type { ObjectRow } from "./reader-rows.ts";
 const KEEP_MS = 5_000;
 
 /**
- * Keeps the words of an object that its store has taken, before they go with its bytes. What fails
- * is dropped: a search reads the object, then.
+ * Keeps the words of an object that its store has taken, and which records it has, before they go
+ * with its bytes. What fails is dropped: a search reads the object, then.
  */
 export async function keepSketch(
   object: Pick<ObjectRow, "number" | "batch" | "day" | "sha256">,
@@ -25,7 +25,8 @@ export async function keepSketch(
     if (words === null) return;
     const store = sketchesOf(sketches, job, node, object.day);
     const marked = { batch: object.batch, mark: markOf(object) };
-    await answered("SketchStore", KEEP_MS, store.add(HASHES, marked, words));
+    const identities = chunks.identities(object.batch) ?? undefined;
+    await answered("SketchStore", KEEP_MS, store.add(HASHES, marked, words, identities));
   } catch (error) {
     log.warn("a sketch was dropped", { job, object: object.number, error: errorText(error) });
   }

@@ -201,4 +201,11 @@ export const READER_STEPS = [
         body        BLOB NOT NULL
       ) STRICT;`,
   },
+  {
+    id: 2,
+    why: "a search tells copies of a record from another one",
+    sql: `
+      -- Which records its lines are; NULL: it is not known.
+      ALTER TABLE chunk ADD COLUMN identities BLOB;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -95,6 +95,7 @@ export type ChunkRow = {
   body: ArrayBuffer;
   /** As of a fragment; null: unknown. */
   words: ArrayBuffer | null;
+  identities: ArrayBuffer | null;
 };
 
 export type ObjectRow = {

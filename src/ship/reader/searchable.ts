@@ -1,6 +1,7 @@
 import { clause, verbatim } from "../../base/storage/sql.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { markOf } from "../../formats/sketch/group.ts";
+import { fieldsIn } from "../../formats/sketch/identities.ts";
 import type { Objects } from "./objects.ts";
 import { ReaderPart } from "./reader-part.ts";
 import type { BatchRow, ObjectRow } from "./reader-rows.ts";
@@ -26,6 +27,11 @@ export interface Searchable {
   day: number;
   firstMs: number;
   lastMs: number;
+  /**
+   * Of what is held: how many bytes tell which records it has, and what is written of each, as
+   * `writtenFields`. null: it is not known, or the sketch of its object does.
+   */
+  identified: { bytes: number; fields: number } | null;
 }
 
 /** Where a page of searchable objects begins, and in which order they come. */
@@ -80,7 +86,7 @@ export class SearchableObjects extends ReaderPart {
       SELECT * FROM batch WHERE ${isAsked("id", span)} ORDER BY ${by}, id LIMIT ${limit + 1}`;
     const sign = order === "newest" ? -1 : 1;
     const time = order === "newest" ? "lastMs" : "firstMs";
-    const objects = [...cut.map(ofRow), ...this.#ofOpen(open)].sort(
+    const objects = [...cut.map((row) => this.#ofRow(row)), ...this.#ofOpen(open)].sort(
       (a, b) => sign * (a[time] - b[time]) || a.batch - b.batch,
     );
     return { objects: objects.slice(0, limit), isAll: objects.length <= limit };
@@ -96,7 +102,7 @@ export class SearchableObjects extends ReaderPart {
   /** What has become of a batch; null: it is gone, or holds nothing that is searched. */
   find(batch: number): Searchable | null {
     const row = this.sql.first<Row>`SELECT ${COLUMNS} FROM object WHERE batch = ${batch} AND ${IS_SEARCHED}`;
-    if (row !== null) return ofRow(row);
+    if (row !== null) return this.#ofRow(row);
     return this.#ofOpen(this.#openBatch(batch))[0] ?? null;
   }
 
@@ -132,7 +138,24 @@ export class SearchableObjects extends ReaderPart {
       day: batch.day,
       firstMs: batch.first_event_ms,
       lastMs: batch.last_event_ms,
+      identified: this.#identified(batch.id),
     }));
+  }
+
+  #ofRow(row: Row): Searchable {
+    const isHeld = row.state !== "delivered";
+    return { ...ofRow(row), identified: isHeld ? this.#identified(row.batch) : null };
+  }
+
+  #identified(batch: number): Searchable["identified"] {
+    const known = this.chunks.identified(batch);
+    const fields = known && fieldsIn(known.head);
+    return known === null || fields === null ? null : { bytes: known.bytes, fields };
+  }
+
+  /** Which records a batch has that the reader holds, cut or not; null: it is not known. */
+  identities(batch: number): Uint8Array<ArrayBuffer> | null {
+    return this.chunks.identities(batch);
   }
 
   /**
@@ -159,7 +182,7 @@ export class SearchableObjects extends ReaderPart {
   }
 }
 
-function ofRow(row: Row): Searchable {
+function ofRow(row: Row): Omit<Searchable, "identified"> {
   return {
     batch: row.batch,
     number: row.number,

@@ -25,7 +25,8 @@ import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
 import { type Archive, beforeTheList } from "../../operate/search/archived.ts";
-import { type CountPlan, planCount } from "../../operate/search/count/plan.ts";
+import { compareBreadth } from "../../operate/search/breadth.ts";
+import { type CountPlan, countedFields, planCount } from "../../operate/search/count/plan.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
 import { compileQuery } from "../../operate/search/query.ts";
@@ -60,7 +61,8 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const span = read?.span ?? spanOf(sent, platform.now());
   const query = compileQuery({ ...span, all: askedIn(sent) });
   const plan = sent.count === undefined ? null : planOf(sent.count, span);
-  const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
+  const counted = plan === null ? undefined : countedFields(plan, query.fields);
+  const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform, counted);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
   const archive = await archiveOf(c.env, listedFromMs);
   if (span.sinceMs < listedFromMs && archive === null)
@@ -77,7 +79,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
       await free();
       return success(c, presentEstimate(estimated, notSearched));
     }
-    const listed = await list(from, read === null ? [] : whollyDone(read.cursor));
+    const listed = await list(from, read === null ? [] : whollyDone(read.cursor, jobs.length > 1));
     const lines = answerLines({
       listed,
       notSearched,
@@ -185,12 +187,16 @@ function wrong(pointer: string, message: string): Error {
   return faultsError(400, CODE.invalid, [{ pointer, message }]);
 }
 
-/** The jobs that are searched, each with where its objects are; and why others are not. */
+/**
+ * The jobs that are searched, each with where its objects are; and why others are not.
+ * @param counted as of {@link compareBreadth}.
+ */
 async function searchedJobs(
   c: AppContext,
   wanted: number | undefined,
   config: Config,
   platform: Platform,
+  counted: ReadonlySet<string> | null | undefined,
 ): Promise<{ jobs: SearchedJob[]; reruns: SearchedRerun[]; notSearched: NotSearched[] }> {
   const control = controlPlane(c.env.CONTROL);
   const [all, everyRerun]: [StoredJob[], SearchedRerun[]] = await Promise.all([control.list(), control.reruns(wanted)]);
@@ -198,7 +204,8 @@ async function searchedJobs(
   if (wanted !== undefined && stored.length === 0) throw oneError(404, CODE.jobNotFound, "job not found");
   const jobs: SearchedJob[] = [];
   const notSearched: NotSearched[] = [];
-  for (const { config: job, createdMs } of stored) {
+  const broadestFirst = stored.toSorted((a, b) => compareBreadth(a.config, b.config, counted));
+  for (const { config: job, createdMs } of broadestFirst) {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {

@@ -94,7 +94,7 @@ function sourceOf(object: Stored, page: number, served: Served): Source {
   return {
     ...{ job: 1, node, batch, number: isOpen ? null : batch, records: records.length, isHeld: isOpen },
     ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), bytes: 1_000, rawBytes: 1_000 },
-    async open(read, fields) {
+    async open(read, { fields }) {
       if (fails === "open") throw new ReadFault("gone", "it is not there");
       const lines = records.map(lineOf);
       async function* stored() {

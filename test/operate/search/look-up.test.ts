@@ -6,7 +6,8 @@ import type { ListedSketch } from "../../../src/formats/manifest/manifest.ts";
 import { HASHES } from "../../../src/formats/sketch/sketch.ts";
 import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
 import { termHash } from "../../../src/formats/sketch/terms.ts";
-import { type Sketched, sketchLookUp } from "../../../src/operate/search/look-up.ts";
+import { sketchLookUp } from "../../../src/operate/search/look-up.ts";
+import { type Sketched, SketchFiles } from "../../../src/operate/search/sketch-files.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
 import type { ByteRange, ReadAnswer } from "../../../src/ship/destinations/destination.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
@@ -40,7 +41,7 @@ async function bucketOf(jobs: Readonly<Record<number, string>>, day = DAY) {
     const source = { job, node: 0, batch: 1 } as Source;
     const of: Sketched = { day, mark: markOf(job), store: { read } };
     if (isOld) of.files = Object.values(files);
-    const lookUp = sketchLookUp(env.SKETCHES, word, new Map([[source, of]]));
+    const lookUp = sketchLookUp(new SketchFiles(env.SKETCHES, new Map([[source, of]])), word);
     return (await lookUp([source])).out.has(source);
   };
   return { bucket, isOut };

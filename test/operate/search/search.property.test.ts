@@ -146,7 +146,7 @@ function expected(list: readonly Stored[], order: Order): string[] {
     .flatMap(({ node, batch, records }) =>
       records.flatMap(({ time, match }, i) => {
         const name = `${time} ${node}.${batch}.${i} ${node}.${batch}.${i}`;
-        return match ? [{ place: [time, 1, node, batch, i + 1] as const, name }] : [];
+        return match ? [{ place: [time, 1, node, batch, i + 1, ""] as const, name }] : [];
       }),
     )
     .sort((a, b) => comparePlaces(a.place, b.place, order))

@@ -6,6 +6,7 @@ export interface HitLine {
   job_id: number;
   object: number | null;
   line: number;
+  also_in: number[];
   record: { [name: string]: unknown };
 }
 
@@ -14,6 +15,7 @@ export interface ProgressLine {
   objects: number;
   read: number;
   skipped: number;
+  copies: number;
   bytes_read: number;
   sketch_bytes: number;
   records: number;

@@ -242,7 +242,7 @@ describe("POST /search", () => {
     const cursorOf = (count: number) => {
       const done = Array.from({ length: count }, (_, i): Cursor["done"][number] => [
         [9_999, 4_095, 9_000_000 + i],
-        [NOON, 9_999, 4_095, 9_000_000 + i, 1_000_000],
+        [NOON, 9_999, 4_095, 9_000_000 + i, 1_000_000, ""],
         NOON - HOUR_MS,
       ]);
       const times = { sinceMs: NOON - HOUR_MS, untilMs: NOON };

@@ -1,7 +1,7 @@
 import { concat, encodeUtf8, isEqual } from "../../../base/bytes.ts";
 import { PARQUET_FRAGMENT } from "../../../base/limits.ts";
 import type { Pieces } from "../../../base/streams.ts";
-import { contentType, NDJSON, type OutputFormat } from "../../output/format.ts";
+import { contentType, NDJSON, type OutputFormat, writtenFields } from "../../output/format.ts";
 import { InvocationRenderer, rowsUnitsAtMost } from "../../output/rows.ts";
 import { FIELD_NAMES, isTakenField } from "../../record/fields.ts";
 import type { RecordLine } from "../../record/line.ts";
@@ -73,7 +73,7 @@ class Parquet extends InvocationRenderer implements Encoder {
   }
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
-    const builder = new FragmentBuilder(NOTHING, isSketched, this);
+    const builder = new FragmentBuilder(NOTHING, isSketched, this, writtenFields(this.format));
     return gathererOf(builder, this, partOf);
   }
 

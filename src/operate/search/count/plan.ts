@@ -26,6 +26,11 @@ export interface CountPlan {
   valuesOf(record: object): unknown[];
 }
 
+/** Fields of records that a count of such records looks at; null: all. */
+export function countedFields({ fields }: CountPlan, asked: ReadonlySet<string> | null): ReadonlySet<string> | null {
+  return asked === null ? null : new Set([...asked, ...fields]);
+}
+
 /** What is wrong with a count, and where. */
 export interface CountFault {
   pointer: string;

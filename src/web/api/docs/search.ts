@@ -81,8 +81,8 @@ export const SEARCH = {
   summary: "Search what was shipped",
   description:
     "Finds records in the objects of the store and in what waits for its upload, and streams them as NDJSON, the newest first. " +
-    '`{"type":"hit","job_id","object","line","record"}`: a record; `object` is null while it waits to be cut. ' +
-    '`{"type":"progress","objects","read","skipped","bytes_read","sketch_bytes","records","reached"}`: at least once a second; `skipped` objects cannot hold a hit, as their sketches say. ' +
+    '`{"type":"hit","job_id","object","line","also_in","record"}`: a record; `object` is null while it waits to be cut. A record that several jobs shipped is one hit, the copy with most fields; `also_in` has the ids of the other jobs. ' +
+    '`{"type":"progress","objects","read","skipped","copies","bytes_read","sketch_bytes","records","reached"}`: at least once a second; `skipped` objects cannot hold a hit, as their sketches say, or hold `copies` of records that are in objects of other jobs alone. ' +
     'Last, `{"type":"end","complete","cursor","not_searched":[{"what","why"}]}`: with a `cursor` there is more; `complete` says that all of the question was searched; what was not is named. ' +
     'With `count`, lines `{"type":"groups","rows":[{"by","time","values","state"}],"at"}` take the place of hits, each that of those before it: `values` are those of `measures`, `time` is there with `every`, all later than `at` is counted; `end` has `other`, the sum of the groups that the rows lack, and `overflow`. A count of several answers is the sum of theirs; `state` is what they are merged by. ' +
     "What a job has not read from the log is read first; what it has not read by then, and what is set aside, is named. " +

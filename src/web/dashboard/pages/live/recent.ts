@@ -1,8 +1,7 @@
 import { type Platform, within } from "../../../../base/platform.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import type { InnerApi } from "../../inner-api.ts";
-import { once } from "../../parts/once.ts";
-import { combined, identityOf, matcher } from "../../parts/record-filter.ts";
+import { combined, matcher } from "../../parts/record-filter.ts";
 
 /** Which records the live page shows, as its address says. "": any. */
 export interface Conditions {
@@ -77,7 +76,6 @@ async function searched(api: InnerApi, conditions: Conditions, platform: Platfor
   }
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   const [records, untilMs]: [{ record: unknown; source: string }[], number] = [[], now + SEARCH_MS];
-  const isNew = once(identityOf);
   let [rest, units] = ["", 0];
   while (units < UNITS_MAX) {
     const read = await within(Math.max(0, untilMs - platform.now()), reader.read(), null);
@@ -88,8 +86,8 @@ async function searched(api: InnerApi, conditions: Conditions, platform: Platfor
       if (!line.startsWith('{"type":"hit"')) continue;
       units += line.length;
       if (units > UNITS_MAX) break;
-      const hit = JSON.parse(line) as { job_id: number; record: unknown };
-      if (isNew(hit)) records.push({ record: hit.record, source: "" });
+      const { record } = JSON.parse(line) as { record: unknown };
+      records.push({ record, source: "" });
     }
   }
   await reader.cancel();

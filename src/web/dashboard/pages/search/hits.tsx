@@ -7,7 +7,6 @@ import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Button, Form } from "../../parts/form.tsx";
-import { once } from "../../parts/once.ts";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
 import { summaryOf } from "../../parts/record-summary.ts";
@@ -31,7 +30,7 @@ const LINES_PER_PAGE = 50;
 type Json = Record<string, unknown>;
 
 type Line =
-  | { type: "hit"; job_id: number; object: number | null; line: number; record: Json }
+  | { type: "hit"; job_id: number; object: number | null; line: number; also_in: number[]; record: Json }
   | { type: "progress"; objects: number; read: number; skipped: number; bytes_read: number; sketch_bytes: number }
   | { type: "end"; complete: boolean; cursor: string | null; not_searched: { what: string; why: string }[] };
 type Hit = Extract<Line, { type: "hit" }>;
@@ -68,19 +67,15 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
   );
   const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
   const times: number[] = [];
-  // The same in several jobs is one: not with other fields, of which one may be looked for.
-  const isNew = once((record) => JSON.stringify(record));
-  let [shown, copies] = [0, 0];
+  let shown = 0;
   for await (const lines of linesOf(response.body)) {
-    const found = lines.filter((line) => line.type === "hit");
-    const hits = found.filter(isNew);
-    copies += found.length - hits.length;
+    const hits = lines.filter((line) => line.type === "hit");
     const progress = lines.findLast((line) => line.type === "progress");
     const end = lines.find((line) => line.type === "end");
     if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={untilMs - sinceMs <= 1} />;
     shown += hits.length;
     for (const { record } of hits) if (typeof record.EventTimestampMs === "number") times.push(record.EventTimestampMs);
-    if (progress !== undefined) yield <Progress {...progress} shown={shown} copies={copies} />;
+    if (progress !== undefined) yield <Progress {...progress} shown={shown} />;
     if (end === undefined) continue;
     if (times.length > 0 && untilMs - sinceMs >= BUCKETS) yield <Histogram {...{ times, sinceMs, untilMs, asked }} />;
     yield <End {...{ end, asked, sinceMs, untilMs, shown, viewer }} />;
@@ -136,12 +131,10 @@ const Refused: FC<{ errors: readonly ErrorEntry[]; asked: Asked }> = ({ errors, 
 };
 
 /** Each stands in place of the one before it: the style sheet shows the last. */
-const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number; copies: number }> = (progress) => (
+const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number }> = (progress) => (
   <p class="progress quiet">
-    {plural(progress.shown, "record")}
-    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Searched{" "}
-    {count(progress.read + progress.skipped)} of {plural(progress.objects, "file")} (
-    {bytes(progress.bytes_read + progress.sketch_bytes)})
+    {plural(progress.shown, "record")}. Searched {count(progress.read + progress.skipped)} of{" "}
+    {plural(progress.objects, "file")} ({bytes(progress.bytes_read + progress.sketch_bytes)})
     {progress.skipped > 0 && `; ${count(progress.skipped)} could be ruled out`}.
   </p>
 );
@@ -205,7 +198,7 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ h
 };
 
 /** Where a record leads to. */
-const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, record }, atMs }) => {
+const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, also_in, record }, atMs }) => {
   const around = (ms: number) => exactly((atMs ?? 0) - ms, (atMs ?? 0) + ms);
   const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
   const { ScriptName: script } = record;
@@ -217,6 +210,11 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
         <a href={`/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`}>
           Object {object}, line {line}
         </a>
+      )}
+      {also_in.length > 0 && (
+        <span class="quiet">
+          Also in {also_in.length === 1 ? "job" : "jobs"} {also_in.join(", ")}
+        </span>
       )}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
         <a href={searchPath({ q: `ray:${quoted(ray)}`, ...around(300_000), order: "oldest" })}>
