@@ -709,7 +709,7 @@ export const SEARCH_RAW_BYTES = 2_000_000_000;
 export const SEARCH_MS = 30_000;
 /** Objects that one search reads side by side. */
 export const SEARCH_READS_AT_ONCE = 4;
-/** What one search holds in memory, in bytes: hits, the objects listed and their records, pieces. */
+/** What one search holds in memory, in bytes: hits, objects, identities, pieces of what is read. */
 export const SEARCH_HELD_BYTES = 15_000_000;
 /** How long a client may take for what is left of its answer when the search has ended, in ms. */
 export const SEARCH_TAKEN_MS = 60_000;
