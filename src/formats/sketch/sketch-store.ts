@@ -69,6 +69,7 @@ const SKETCH_STEPS = [
   },
   {
     id: 3,
+    floor: 2,
     why: "a search tells copies of a record from another one",
     sql: IDENTITIES_COLUMN,
   },
@@ -162,7 +163,12 @@ export class SketchStore extends DurableObject<Env> {
     this.#sql = new Sql(ctx.storage.sql);
     this.#alarm = new Alarm(ctx.storage);
     this.#isBegun = isBegun(ctx.storage.sql);
-    this.#alarm.begin(ctx, this.#isBegun ? SKETCH_STEPS : null);
+    this.#alarm.begin(ctx, this.#isBegun ? SKETCH_STEPS : null, () => {
+      // The release before makes the table anew without it.
+      const { sql } = ctx.storage;
+      const lacks = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'words' AND sql NOT LIKE '%identities%'");
+      if (this.#isBegun && lacks.toArray().length > 0) sql.exec(IDENTITIES_COLUMN);
+    });
   }
 
   /**

@@ -7,9 +7,9 @@ import type { CountPlan } from "./count/plan.ts";
 import { type CountEnd, count, type Unlisted } from "./count.ts";
 import { type Span, writeCursor } from "./cursor.ts";
 import type { Hit } from "./hits.ts";
+import type { NotSearched, Progress, WalkEnd } from "./page.ts";
 import { type Asked, search } from "./search.ts";
 import type { Listed } from "./sources.ts";
-import type { NotSearched, Progress, WalkEnd } from "./walk.ts";
 
 /** The last line of an answer. */
 interface End extends Partial<Unlisted> {

@@ -18,8 +18,8 @@ import { nodeAt, type ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { ManifestDays } from "../../ship/reader/statuses.ts";
 import { each, edgeOf, isBeyond, type ListedSpan } from "./listing.ts";
+import type { NotSearched } from "./page.ts";
 import type { SearchedJob } from "./source.ts";
-import type { NotSearched } from "./walk.ts";
 
 /** What manifests say of objects that have left the lists of the readers. */
 export interface Archive {

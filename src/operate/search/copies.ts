@@ -42,9 +42,6 @@ const COMPARED_BYTES = 1_000_000;
 /** Identities that are held for what is told next, in bytes. */
 const HELD_BYTES = 2_000_000;
 
-/** The same where each record is taken of one object, in bytes. */
-const ONCE_BYTES = 2_000_000;
-
 /** How often one search asks for identities that it can do without. */
 const LOADS_MAX = 2_000;
 
@@ -56,6 +53,7 @@ export class Copies {
   readonly #of: Searching;
   readonly #ranks: ReadonlyMap<number, number>;
   readonly #identified = new Map<Source, Identified | null>();
+  readonly #broader = new Map<Source, Source[]>();
   readonly #shares = new Map<Source, Promise<Share>>();
   /** Of these, not every record can be had: none is left out for them. */
   readonly #failed = new Set<Source>();
@@ -170,7 +168,7 @@ export class Copies {
       return fields !== undefined && (isOnce || (fields & own.fields) === own.fields);
     });
     const bytes = others.reduce((sum, other) => sum + (this.identified(other)?.bytes ?? 0), own.bytes);
-    const most = isOnce ? ONCE_BYTES : Math.min(COMPARED_BYTES, Math.max(source.bytes, source.rawBytes) / 2);
+    const most = isOnce ? COMPARED_BYTES : Math.min(COMPARED_BYTES, Math.max(source.bytes, source.rawBytes) / 2);
     if (bytes > most || (!isOnce && others.length > COMPARED_MAX)) return isOnce && others.length > 0 ? null : [];
     const found: Identities[] = [];
     for (const other of others) {
@@ -231,9 +229,11 @@ export class Copies {
 
   /** Objects of broader jobs with records of its time that is searched. */
   broader(source: Source): Source[] {
-    return this.#of.list.filter(
-      (other) => this.#isBeside(other, source) && this.#rank(other) < this.#rank(source) && !this.#failed.has(other),
-    );
+    const known = this.#broader.get(source);
+    const all =
+      known ?? this.#of.list.filter((other) => this.#rank(other) < this.#rank(source) && this.#isBeside(other, source));
+    this.#broader.set(source, all);
+    return all.filter((other) => !this.#failed.has(other));
   }
 
   isBroadest(source: Source): boolean {

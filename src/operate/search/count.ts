@@ -2,7 +2,8 @@ import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./c
 import { type CountPlan, countedFields } from "./count/plan.ts";
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces } from "./hits.ts";
-import { type Progress, type Reading, type Sources, Walk, type WalkAsked, type WalkEnd } from "./walk.ts";
+import type { Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
+import { Walk } from "./walk.ts";
 
 /** Groups of one object, until all of it is read. */
 const OBJECT_BOUNDS: GroupBounds = { groups: COUNT_BOUNDS.groups, weight: 2_000_000 };

@@ -1,9 +1,10 @@
 import type { Platform } from "../../base/platform.ts";
 import type { SearchSpan } from "../../ship/reader/searchable.ts";
 import type { BatchPlace } from "./cursor.ts";
+import type { NotSearched } from "./page.ts";
 import { type Known, keyOf, type Source } from "./source.ts";
 import type { Listed } from "./sources.ts";
-import { LOOK_MAX, type NotSearched } from "./walk.ts";
+import { LOOK_MAX } from "./walk.ts";
 
 /** What a search would read. */
 export interface Estimate {

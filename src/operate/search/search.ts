@@ -1,17 +1,10 @@
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
+import type { Progress, Reading, Sources, WalkAsked, WalkBounds, WalkEnd } from "./page.ts";
 import type { Match } from "./scan.ts";
 import { wholeOf } from "./share.ts";
 import type { Source } from "./source.ts";
-import {
-  type Progress,
-  type Reading,
-  type Sources,
-  Walk,
-  type WalkAsked,
-  type WalkBounds,
-  type WalkEnd,
-} from "./walk.ts";
+import { Walk } from "./walk.ts";
 
 export interface Bounds extends WalkBounds {
   /** Hits of one answer. */

@@ -14,10 +14,10 @@ import type { BatchPlace } from "./cursor.ts";
 import { type Identified, identifier, loaded } from "./identify.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
 import { sketchLookUp } from "./look-up.ts";
+import type { NotSearched, Sources } from "./page.ts";
 import { type Sketched, SketchFiles } from "./sketch-files.ts";
 import type { Known, Needs, SearchedJob, Source } from "./source.ts";
 import { records } from "./waiting.ts";
-import type { NotSearched, Sources } from "./walk.ts";
 
 /** `end` null: it may have more to read. */
 export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;

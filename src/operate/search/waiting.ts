@@ -2,7 +2,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { shardsStatus } from "../../ship/reader/job-status.ts";
-import type { NotSearched } from "./walk.ts";
+import type { NotSearched } from "./page.ts";
 
 /**
  * Deadline of a question to the log, and how long reading may take, in ms. It goes on afterwards.

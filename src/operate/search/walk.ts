@@ -1,109 +1,15 @@
-import { type Platform, within } from "../../base/platform.ts";
-import type { Pieces } from "../../base/streams.ts";
+import { within } from "../../base/platform.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
-import type { SearchSpan } from "../../ship/reader/searchable.ts";
-import { Identities, type RecordId } from "../../formats/sketch/identities.ts";
 import { Copies, type Judged } from "./copies.ts";
 import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, type Place } from "./hits.ts";
-import type { Identify } from "./identify.ts";
-import type { LookUp } from "./look-up.ts";
-import type { CompiledQuery } from "./query.ts";
-import { type Match, scan } from "./scan.ts";
+import type { NotSearched, Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
+import { readSource } from "./read-source.ts";
 import { isIn, wholeOf } from "./share.ts";
 import { type Known, keyOf, type Source } from "./source.ts";
+import { Unread } from "./unread.ts";
 
-/** What there is to search. */
-export interface Sources {
-  list: readonly Source[];
-  /** What is named as not searched, and needs not be listed again. */
-  unsearchable?: readonly Known[];
-  /** Absent: nothing is known of what they hold. */
-  lookUp?: LookUp;
-  /** Absent: nothing is known of which records they have. */
-  identify?: Identify;
-  /** Jobs, the broadest first; absent: by number. */
-  order?: readonly number[];
-  /** The time for which they are listed, in ms since the epoch; absent: any. */
-  span?: { sinceMs: number; untilMs: number };
-  /** Of manifests, that were read to list them. */
-  indexBytes?: number;
-  /**
-   * Beyond this time, in ms since the epoch, not all are listed: newest first, those whose last
-   * event is not later; oldest first, those whose first is not earlier. null: all are.
-   */
-  listedToMs: number | null;
-}
-
-export interface WalkBounds {
-  /** After so much, in bytes before compression, or so long, no other object is begun. */
-  rawBytes: number;
-  ms: number;
-  /** Objects that are read side by side. */
-  atOnce: number;
-  /** Objects whose sketches are asked at once, when the search reaches them; for tests. */
-  lookAhead?: number;
-}
-
-/** So far. */
-export interface Progress {
-  /** Objects with records of that time, and of these: */
-  objects: number;
-  read: number;
-  /** Not read, as their sketch says that they hold no match, or as they are copies. */
-  skipped: number;
-  /** Of these, those whose records are all in objects of another job. */
-  copies: number;
-  /** Of sketches, and of manifests, that were read. */
-  sketchBytes: number;
-  /** As stored. */
-  bytesRead: number;
-  records: number;
-  /** Every match on this side of it was told, in ms since the epoch; null: none yet. */
-  reachedMs: number | null;
-}
-
-/** What was not searched, though the question covers it. */
-export interface NotSearched {
-  /** null: what `why` says by itself. */
-  job: number | null;
-  /** Number of the object; null: it had none yet. */
-  object: number | null;
-  why: string;
-}
-
-/** How a page ended. */
-export interface WalkEnd {
-  progress: Progress;
-  /** null: there is nothing more. */
-  cursor: Cursor | null;
-  notSearched: NotSearched[];
-}
-
-export interface WalkAsked {
-  query: CompiledQuery;
-  order: SearchSpan["order"];
-  /** Of the page before; null: this is the first. */
-  cursor: Cursor | null;
-  bounds: WalkBounds;
-  /** Fields of records that are looked at; null, or absent: any. */
-  fields?: ReadonlySet<string> | null;
-  /** The client is gone: nothing more is read. */
-  signal: AbortSignal;
-  platform: Pick<Platform, "now">;
-}
-
-/** What becomes of the matches of an object. */
-export interface Reading {
-  /** @param record which one it is; "": it is not known. */
-  found(match: Match, record: RecordId | ""): void;
-  /** The object was read to its end. */
-  keep(): void;
-  /** It turned out to be none: its matches are not. It may be read anew. */
-  drop(): void;
-}
-
-/** As of {@link WalkBounds.lookAhead}. */
+/** As of `lookAhead` of a page. */
 export const LOOK_MAX = 1_000;
 
 /** Objects that are prepared at once for comparing their records. */
@@ -111,9 +17,6 @@ const PREPARED = 100;
 
 /** How often progress is told at least, in ms. */
 const TELL_MS = 1_000;
-
-/** How long one object may take, in ms: its store may send a byte now and then. */
-const OBJECT_MS = 60_000;
 
 /** Where copies are merged, a page may take so many times what bounds it, until it gets on. */
 const LONGER = 2;
@@ -140,14 +43,10 @@ export abstract class Walk {
   protected readonly sources: Sources;
   /** The end of the page before. */
   protected readonly before: Cursor;
+  /** The broadest first. */
+  readonly #jobs: readonly number[];
   readonly #doneBefore: ReadonlyMap<string, Place | null>;
-  /** In the order in which they are read. */
-  readonly #unread: Source[];
-  /** Of these, sketches were asked. */
-  readonly #lookedUp = new Set<Source>();
-  #looking: Promise<void> = Promise.resolve();
-  /** Of these, they say that they hold no match. */
-  readonly #ruledOut = new Set<Source>();
+  readonly #unread: Unread;
   /** null: all is of one job. */
   protected readonly copies: Copies | null;
   readonly #isOnce: boolean;
@@ -176,13 +75,25 @@ export abstract class Walk {
     this.#asked = asked;
     this.#isOnce = isOnce;
     const { order, cursor } = asked;
+    this.#jobs = sources.order ?? [...new Set(sources.list.map(({ job }) => job))].sort((a, b) => a - b);
     this.before = cursor ?? { after: null, done: [] };
     this.#doneBefore = new Map(this.before.done.map(([batch, upTo]) => [batch.join(), upTo]));
-    this.copies = this.#copiesOf(sources);
     const left = sources.list.filter(
       (source) => !this.#isPast(source, this.before.after) && this.#doneBefore.get(keyOf(source)) !== null,
     );
-    this.#unread = left.sort((a, b) => comparePlaces(this.edge(a), this.edge(b), order));
+    this.#unread = new Unread(left, {
+      ...{ lookUp: sources.lookUp, listedToMs: sources.listedToMs, order },
+      lookAhead: asked.bounds.lookAhead ?? LOOK_MAX,
+      compare: (a, b) => comparePlaces(this.edge(a), this.edge(b), order),
+      looked: ({ out, bytes }, skipped) => {
+        this.progress.skipped += skipped;
+        this.progress.sketchBytes += bytes;
+        this.out.push(...out);
+        this.advanced();
+        this.#tellInTime();
+      },
+    });
+    this.copies = this.#copiesOf(sources);
     this.out = [...(sources.unsearchable ?? [])];
     this.progress = {
       objects: left.length,
@@ -194,7 +105,7 @@ export abstract class Walk {
       records: 0,
       reachedMs: null,
     };
-    const [first] = this.#unread;
+    const [first] = this.#unread.first(1);
     this.#startMs = this.before.after?.[0] ?? (first === undefined ? 0 : this.edge(first)[0]);
     this.#startedMs = asked.platform.now();
     this.#toldMs = this.#startedMs;
@@ -225,109 +136,44 @@ export abstract class Walk {
 
   async #work(): Promise<void> {
     for (;;) {
-      // Nothing is begun meanwhile that may turn out to hold no match.
-      await this.#looking;
-      const { source, after } = this.#next();
-      if (source === null || this.#isEnough(source)) return;
-      if (after !== undefined) {
-        await after;
-        continue;
+      await this.#unread.looked();
+      const isIdle = this.read.size + this.#underWay.size === 0;
+      const next = this.#unread.next(this.#isOnce ? this.copies : null, this.#underWay, isIdle);
+      if (next === null || this.#isEnough(next.source)) return;
+      const { source, after } = next;
+      if (after !== undefined) await this.#underWay.get(after);
+      // Too late, it is read without: this page gets on, whatever its sketches say.
+      else if (!this.#isLate && !this.#unread.isLookedUp(source)) await this.#unread.lookAhead(source);
+      else {
+        this.#unread.take(source);
+        const read = this.#judgeAndRead(source);
+        this.#underWay.set(source, read);
+        await read;
+        this.#underWay.delete(source);
+        this.advanced();
+        this.#tellInTime();
       }
-      if (this.#mayLook() && !this.#lookedUp.has(wholeOf(source))) {
-        await this.#look(() => (this.#lookedUp.has(wholeOf(source)) ? [] : this.#unread.map(wholeOf)));
-        continue;
-      }
-      this.#unread.splice(this.#unread.indexOf(source), 1);
-      const read = this.#judgeAndRead(source);
-      this.#underWay.set(source, read);
-      await read;
-      this.#underWay.delete(source);
-      this.advanced();
-      this.#tellInTime();
     }
-  }
-
-  /**
-   * The next in order; where each record is taken of one object, what has it rather comes first.
-   * `after`: that is under way. null: no other can be decided on this page.
-   */
-  #next(): { source: Source | null; after?: Promise<void> } {
-    const { copies } = this;
-    if (copies === null || !this.#isOnce) return { source: this.#unread[0] ?? null };
-    const left = new Set(this.#unread);
-    for (const first of this.#unread) {
-      let source = first;
-      for (let next: Source | undefined = first; next !== undefined; ) {
-        source = next;
-        next = copies.broader(source).find((other) => left.has(other));
-      }
-      if (!this.#isCutOff(source)) {
-        const after = copies.broader(source).find((other) => this.#underWay.has(other));
-        return { source, ...(after !== undefined && { after: this.#underWay.get(after) as Promise<void> }) };
-      }
-      // As long as pages get on, the next one may list all of its time.
-      if (first === this.#unread.at(-1) && this.read.size + this.#underWay.size === 0) return { source };
-    }
-    return { source: null };
-  }
-
-  /** Whether objects that would decide which of its records are its own are not listed. */
-  #isCutOff(source: Source): boolean {
-    const { listedToMs } = this.sources;
-    if (listedToMs === null || this.copies?.isBroadest(source)) return false;
-    return this.#asked.order === "newest" ? source.firstMs <= listedToMs : source.lastMs >= listedToMs;
-  }
-
-  /** Too late, the next object is read without: this page gets on, whatever its sketches say. */
-  #mayLook(): boolean {
-    return this.sources.lookUp !== undefined && !this.#isLate;
   }
 
   get #isLate(): boolean {
     return this.#asked.platform.now() - this.#startedMs >= this.#asked.bounds.ms;
   }
 
-  /** Asks the sketches of the first of these objects, after what is asked already. */
-  async #look(wanted: () => readonly Source[]): Promise<void> {
-    this.#looking = this.#looking.then(() => this.#lookAhead(wanted()));
-    await this.#looking;
-  }
-
-  /** Takes objects out that cannot hold a match. */
-  async #lookAhead(sources: readonly Source[]): Promise<void> {
-    const next = sources.filter((source) => !this.#lookedUp.has(source));
-    next.length = Math.min(next.length, this.#asked.bounds.lookAhead ?? LOOK_MAX);
-    if (next.length === 0) return;
-    const { out, bytes } = (await this.sources.lookUp?.(next)) ?? { out: new Set<Source>(), bytes: 0 };
-    for (const source of next) this.#lookedUp.add(source);
-    for (const source of out) this.#ruledOut.add(source);
-    const left = this.#unread.filter((source) => !out.has(wholeOf(source)));
-    this.progress.skipped += this.#unread.length - left.length;
-    this.#unread.splice(0, this.#unread.length, ...left);
-    this.out.push(...out);
-    this.progress.sketchBytes += bytes;
-    this.advanced();
-    this.#tellInTime();
-  }
-
-  #copiesOf({ list, identify, order, span }: Sources): Copies | null {
-    const jobs = order ?? [...new Set(list.map(({ job }) => job))].sort((a, b) => a - b);
-    if (jobs.length < 2) return null;
+  #copiesOf({ list, identify, span }: Sources): Copies | null {
+    if (this.#jobs.length < 2) return null;
     const copies = new Copies({
-      ...{ list, order: jobs, identify: identify ?? (async () => new Map()), isOnce: this.#isOnce },
+      ...{ list, order: this.#jobs, identify: identify ?? (async () => new Map()), isOnce: this.#isOnce },
       span: span ?? { sinceMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY },
-      look: async (sources) => {
-        if (this.sources.lookUp === undefined) return;
-        while (sources.some((source) => !this.#lookedUp.has(source))) await this.#look(() => sources);
-      },
-      isOut: (source) => this.#ruledOut.has(source),
+      look: (sources) => this.#unread.lookAt(sources),
+      isOut: (source) => this.#unread.isOut(source),
     });
     const failed = new Set(this.before.done.flatMap(([batch, , , isFailed]) => (isFailed ? [batch.join()] : [])));
     for (const source of list) {
       const key = keyOf(source);
       if (failed.has(key)) copies.distrust(source);
       // A count may have read it.
-      else if (!this.#isOnce && this.#doneBefore.get(key) === null) this.#ruledOut.add(source);
+      else if (!this.#isOnce && this.#doneBefore.get(key) === null) this.#unread.leave(source);
     }
     return copies;
   }
@@ -344,11 +190,11 @@ export abstract class Walk {
     const { firstMs, lastMs } = source;
     if (this.copies === null) return { firstMs, lastMs, without: [], others: [] };
     const undecided = "which of its records are in objects of other jobs, too, is not to be had: search this job alone";
-    if (this.#isOnce && this.#isCutOff(source)) {
+    if (this.#isOnce && this.#unread.isCutOff(source, this.copies)) {
       this.#fail(source, undecided);
       return null;
     }
-    await this.copies.prepare([source, ...this.#unread.slice(0, PREPARED)]);
+    await this.copies.prepare([source, ...this.#unread.first(PREPARED)]);
     const verdict = await this.copies.judge(source);
     const bytes = this.copies.takeBytes();
     this.progress.sketchBytes += bytes;
@@ -383,10 +229,8 @@ export abstract class Walk {
     if (this.#isOnce) return;
     this.progress.skipped -= covered;
     this.progress.copies -= covered;
-    const { order } = this.#asked;
-    const found = again.filter((one) => !this.#ruledOut.has(wholeOf(one)) && !this.#isPast(one, this.before.after));
-    this.#unread.push(...found);
-    this.#unread.sort((a, b) => comparePlaces(this.edge(a), this.edge(b), order));
+    const isWanted = (one: Source) => !this.#unread.isOut(one) && !this.#isPast(one, this.before.after);
+    this.#unread.add(again.filter(isWanted));
   }
 
   /** Whether this source, and all after it, are left to another page. */
@@ -403,37 +247,21 @@ export abstract class Walk {
   }
 
   async #readOne(source: Source, judged: Judged): Promise<void> {
-    const { job, number } = source;
-    const { query, signal, platform, fields = null } = this.#asked;
-    const untilMs = platform.now() + OBJECT_MS;
+    const { job } = source;
     const known = this.copies?.identified(source) ?? null;
     if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
       return this.#fail(source, "skipped, because the store had refused the previous ones");
+    const { query, signal, platform, fields = null } = this.#asked;
     this.#rawBytes += source.rawBytes;
     for (let tries = source.isHeld ? HELD_TRIES : 1; ; tries--) {
       const reading = this.begin(source);
       try {
-        let told = source.isHeld ? null : ((await known?.load()) ?? null);
-        const content = await source.open(
-          (bytes) => {
-            this.progress.bytesRead += bytes;
-            if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
-            if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
+        const { bytes, records, unreadable, identities } = await readSource(source, {
+          ...{ query, fields, known, signal, platform, found: this.#ownOf(source, judged, reading) },
+          read: (some) => {
+            this.progress.bytesRead += some;
           },
-          {
-            fields,
-            identities: (ofHeld) => {
-              told = ofHeld;
-            },
-          },
-        );
-        const identities = known && told && Identities.read(told, number === null ? null : source.records);
-        if (known !== null && identities === null)
-          throw new ReadFault("damaged", "which records it has cannot be read");
-        const found = this.#ownOf(source, judged, identities, reading);
-        const { bytes, records, unreadable } = await scan(this.#whileWanted(content), query, found);
-        if (identities !== null && records !== identities.records && !signal.aborted)
-          throw new ReadFault("damaged", "it has other records than its sketch says");
+        });
         if (identities !== null) this.copies?.hold(source, identities);
         // Of some fields, it is less.
         if (!source.isHeld) this.#rawBytes += bytes - source.rawBytes;
@@ -460,22 +288,14 @@ export abstract class Walk {
   }
 
   /** Tells the matches that are taken of this object. */
-  #ownOf(
-    { whole }: Source,
-    judged: Judged,
-    identities: Identities | null,
-    { found }: Reading,
-  ): (match: Match) => void {
+  #ownOf({ whole }: Source, judged: Judged, { found }: Reading): Reading["found"] {
     const isShared = whole !== undefined || judged.without.length > 0;
     const isCompared = this.#isOnce && this.copies !== null;
-    return (match) => {
-      const { line, timeMs } = match;
+    return (match, record) => {
+      const { timeMs } = match;
       if (isShared && !(timeMs !== null && isIn(judged, timeMs))) return;
       // It came since its page, and others that may have it are not listed any more.
       if (isCompared && timeMs !== null && this.#isBefore(timeMs, this.before.after)) return;
-      // It is found out at the end.
-      if (identities !== null && line > identities.records) return;
-      const record = identities?.at(line) ?? "";
       if (record === "" || !judged.others.some((other) => other.holds(record))) found(match, record);
     };
   }
@@ -491,24 +311,13 @@ export abstract class Walk {
     this.read.set(keyOf(source), { batch: [job, node, batch], told: null, isFailed });
   }
 
-  async *#whileWanted(content: Pieces): Pieces {
-    try {
-      for await (const piece of content) {
-        if (this.#asked.signal.aborted) return;
-        yield piece;
-      }
-    } finally {
-      content.return().catch(() => {});
-    }
-  }
-
   #leave({ job, number }: Source, why: string): void {
     this.#notSearched.push({ job, object: number, why });
   }
 
   /** No unread match comes before this place; null: nothing is unread. */
   protected frontier(): Place | null {
-    const edges = [...this.#underWay.keys(), ...this.#unread.slice(0, 1)].map((source) => this.edge(source));
+    const edges = [...this.#underWay.keys(), ...this.#unread.first(1)].map((source) => this.edge(source));
     const { listedToMs } = this.sources;
     if (listedToMs !== null) edges.push([listedToMs, -1, -1, -1, -1, ""]);
     return edges.sort((a, b) => comparePlaces(a, b, this.#asked.order))[0] ?? null;
@@ -557,6 +366,6 @@ export abstract class Walk {
   protected edge({ job, node, batch, firstMs, lastMs }: Source): Place {
     const timeMs = this.#asked.order === "newest" ? lastMs : firstMs;
     // Of a moment, copies have one place, whose they are.
-    return this.copies === null ? [timeMs, job, node, batch, 0, ""] : [timeMs, -1, -1, -1, -1, ""];
+    return this.#jobs.length < 2 ? [timeMs, job, node, batch, 0, ""] : [timeMs, -1, -1, -1, -1, ""];
   }
 }

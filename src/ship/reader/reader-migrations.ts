@@ -203,6 +203,7 @@ export const READER_STEPS = [
   },
   {
     id: 2,
+    floor: 1,
     why: "a search tells copies of a record from another one",
     sql: `
       -- Which records its lines are; NULL: it is not known.

@@ -5,10 +5,10 @@ import { IdentityWriter } from "../../../src/formats/sketch/identities.ts";
 import { type Cursor, readCursor, whollyDone, writeCursor } from "../../../src/operate/search/cursor.ts";
 import type { Hit } from "../../../src/operate/search/hits.ts";
 import type { Identified } from "../../../src/operate/search/identify.ts";
+import type { NotSearched, Progress } from "../../../src/operate/search/page.ts";
 import { compileQuery } from "../../../src/operate/search/query.ts";
 import { type Bounds, search } from "../../../src/operate/search/search.ts";
 import { keyOf, type Source } from "../../../src/operate/search/source.ts";
-import type { NotSearched, Progress } from "../../../src/operate/search/walk.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 
 /** A record of some part. `extra`: it matches by a field that not every job ships. */

@@ -9,9 +9,9 @@ import { type AskedCount, type CountPlan, planCount } from "../../../src/operate
 import { type CountEnd, count } from "../../../src/operate/search/count.ts";
 import { type Cursor, leftOf, whollyDone } from "../../../src/operate/search/cursor.ts";
 import type { LookUp } from "../../../src/operate/search/look-up.ts";
+import type { WalkBounds } from "../../../src/operate/search/page.ts";
 import { compileQuery } from "../../../src/operate/search/query.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
-import type { WalkBounds } from "../../../src/operate/search/walk.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
 import { fileOf, PARQUET } from "../../support/parquet-files.ts";

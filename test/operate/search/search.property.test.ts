@@ -4,10 +4,10 @@ import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { type Cursor, whollyDone } from "../../../src/operate/search/cursor.ts";
 import { comparePlaces, type Hit } from "../../../src/operate/search/hits.ts";
 import type { LookUp } from "../../../src/operate/search/look-up.ts";
+import type { NotSearched, Sources } from "../../../src/operate/search/page.ts";
 import { compileQuery } from "../../../src/operate/search/query.ts";
 import { type Bounds, search } from "../../../src/operate/search/search.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
-import type { NotSearched, Sources } from "../../../src/operate/search/walk.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 
 const NEVER = new AbortController().signal;
