@@ -175,9 +175,15 @@ export class Copies {
       const isRead = isOnce || (await this.#shareOf(other)).without.length === 0;
       const identities = isRead ? await this.#load(other) : null;
       if (identities !== null) found.push(identities);
-      else if (isOnce) return null;
+      else if (isOnce && !(await this.#isOut(other))) return null;
     }
     return found;
+  }
+
+  /** Whether it holds no match, and so nothing is taken of it. */
+  async #isOut(source: Source): Promise<boolean> {
+    await this.#of.look([source]);
+    return this.#of.isOut(source);
   }
 
   /**
