@@ -62,8 +62,7 @@ function opposite(question: Question): Question {
 }
 
 function ofField(term: FieldTerm): Question | QueryFault {
-  const { name, value } = term;
-  const { text } = value;
+  const [name, { text }] = [term.name, term.value];
   switch (name) {
     case "level":
       return ofLevel(term);
@@ -76,7 +75,7 @@ function ofField(term: FieldTerm): Question | QueryFault {
     case "version":
       return joined(
         "or",
-        SHORT_NAMES.version.map((where) => plain(where, { ...term, value: { ...value, goesOn: true } })),
+        SHORT_NAMES.version.map((where) => plain(where, { ...term, value: { ...term.value, goesOn: true } })),
       );
     case "ray":
       return term.operator === "" && text.includes("-") ? ofRay(text) : plain(at(["Event", "RayID"]), term);
@@ -146,13 +145,12 @@ function ofLevel(term: FieldTerm): Question | QueryFault {
 function ofStatus(term: FieldTerm): Question | QueryFault {
   const [where] = SHORT_NAMES.status;
   const { operator, value } = term;
-  const { text } = value;
-  if (operator === "" && /^\dxx$/i.test(text)) {
-    const from = Number(text[0]) * 100;
+  if (operator === "" && /^\dxx$/i.test(value.text)) {
+    const from = Number(value.text[0]) * 100;
     const bounds = [{ kind: "geq", bound: from } as const, { kind: "lt", bound: from + 100 } as const];
     return { kind: "and", nodes: bounds.map((test) => sought(where, test)) };
   }
-  if (operator !== "" || isStar(value) || /^\d+$/.test(text)) return plain(where, term);
+  if (operator !== "" || isStar(value) || /^\d+$/.test(value.text)) return plain(where, term);
   const how = "status is a number, as in status:503, status:5xx or status:>=500";
   return { at: value.at, message: `${how}; of a logged object, it is Fields.status` };
 }
