@@ -16,9 +16,16 @@ export function readQuery(text: string): { ok: true; question: Question | null }
   return question !== null && isFault(question) ? { ok: false, fault: question } : { ok: true, question };
 }
 
-/** A text anywhere in a record: in a string, or as a whole number. */
-export function phrase(text: string): Sought {
-  return sought({ kind: "below", path: [] }, { kind: "holds", text: fold(text) });
+const ANYWHERE: Where = { kind: "below", path: [] };
+
+/** A text anywhere in a record: a part of a string, or a whole number. */
+export function part(text: string): Sought {
+  return sought(ANYWHERE, within({ text, opens: true, goesOn: true }));
+}
+
+/** Words, or one: where a `*` is, they may go on. */
+function within({ text, opens, goesOn }: Omit<Pattern, "at">): SoughtTest {
+  return { kind: "holds", text: fold(text), begins: !opens, ends: !goesOn };
 }
 
 /** @param id as the header `cf-ray` has it, or the part of it before the hyphen. */
@@ -50,7 +57,7 @@ function meaningOf(term: Term): Question | QueryFault {
     case "or":
       return joined(term.kind, term.nodes.map(meaningOf));
     case "word":
-      return phrase(term.value.text);
+      return sought(ANYWHERE, within(term.value));
     case "field":
       return ofField(term);
   }
@@ -102,7 +109,7 @@ function ofPath(path: readonly string[], term: FieldTerm): Question | QueryFault
   if (isText || isStar(value)) return plain(at(path), term);
   if (operator !== "") return { at: value.at, message: `${head} is no number: name what lies below it` };
   const texts = head === "Logs" ? ["Logs", "Message"] : path;
-  return sought({ kind: "below", path: texts }, { kind: "holds", text: fold(value.text) });
+  return sought({ kind: "below", path: texts }, within(value));
 }
 
 function isStar({ text, opens, goesOn }: Pattern): boolean {
