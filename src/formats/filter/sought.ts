@@ -19,8 +19,8 @@ export type Where =
 export type SoughtTest =
   | Comparison
   /**
-   * A string that has the text within, or a number that is written like it. `begins`, `ends`: not in
-   * the middle of a word.
+   * A string that has the text within, or a number that is written like it. `begins`, `ends`: not
+   * in the middle of a word.
    */
   | { readonly kind: "holds"; readonly text: string; readonly begins: boolean; readonly ends: boolean }
   /** A string, number or boolean written like the text; `begins`, `ends`: there, at least. */
