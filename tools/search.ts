@@ -264,7 +264,8 @@ async function countAll(
   let drawn = 0;
   const draw = (lines: readonly string[]): void => {
     if (!process.stderr.isTTY) return;
-    const { rows = 24, columns = 80 } = process.stderr;
+    // A terminal that does not say how large it is says 0.
+    const [rows, columns] = [process.stderr.rows || 24, process.stderr.columns || 80];
     const shown = lines.slice(0, Math.max(1, rows - 2)).map((line) => line.slice(0, columns - 1));
     process.stderr.write(
       `${drawn > 0 ? `\u001b[${drawn}A` : ""}\r\u001b[J${shown.map((line) => `${line}\n`).join("")}`,

@@ -33,13 +33,14 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
   "/attach": () => ["/attach"],
   "/live": () => ["/live"],
-  // The second has more than one page; the third opens what is hostile.
+  // The second has more than one page, the third a fault; the last opens what is hostile.
   "/search": ({ jobs }) => [
     "/search",
-    "/search?text=a",
+    "/search?q=a",
+    "/search?q=%28a",
     `/search?text=${MARK}&last=own&${SPAN}&job=${jobs.delivering}`,
   ],
-  "/search/export": () => ["/search/export?text=a"],
+  "/search/export": () => ["/search/export?q=a"],
   "/live/recent": () => ["/live/recent"],
   "/set-aside": () => ["/set-aside"],
   "/set-aside/:id": ({ aside }) => [`/set-aside/${aside}`],

@@ -130,13 +130,13 @@ it("takes a time as a person says it, in the time zone of the browser, and leads
   expect([await at.isVisible(), await from.isVisible()]).toEqual([true, false]);
   await at.fill("2026-01-01 15:00");
   await page.getByLabel("Time zone").selectOption("Europe/Berlin");
-  await page.getByLabel("Text or ray id").fill("customer 4704");
+  await page.getByLabel("Search for").fill("customer 4704");
   await page.keyboard.press("Enter");
   await page.getByText("Searched from 2026-01-01 13:45 to 2026-01-01 14:15 UTC.").waitFor();
   await page.getByLabel("Time", { exact: true }).selectOption("the last 15 minutes");
   await page.getByRole("button", { name: "Search" }).click();
   await page.locator("details.hit").waitFor();
-  await page.goto("/search?text=customer+4705&outcome=failed&last=15m");
+  await page.goto("/search?q=customer+4705&outcome=failed&last=15m");
   await page.getByRole("link", { name: "any outcome" }).click();
   await page.locator("[data-end]").waitFor();
   expect(await page.locator("details.hit").count()).toBe(1);
@@ -154,7 +154,7 @@ it("leads from a search to one record and to those without its value, by the key
   await page.goto("/search");
   await page.keyboard.press("/");
   await page.keyboard.type("event");
-  expect(await page.inputValue("#field-text")).toBe("event");
+  expect(await page.inputValue("#field-q")).toBe("event");
   await page.goto("/search?last=15m");
   const hits = await page.locator("details.hit").count();
   expect(hits).toBeGreaterThan(2);

@@ -51,7 +51,7 @@ describe("Find", () => {
     await page.goto("/search");
     await page.keyboard.press("/");
     await page.keyboard.type("x");
-    expect(await page.getByLabel("Text or ray id").inputValue()).toBe("x");
+    expect(await page.getByLabel("Search for").inputValue()).toBe("x");
     expect(await page.locator("dialog.finder").count()).toBe(0);
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog", { name: "Find" }).waitFor();

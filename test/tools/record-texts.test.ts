@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseFilter } from "../../src/formats/filter/parse.ts";
-import { phrase } from "../../src/formats/query/meaning.ts";
+import { part } from "../../src/formats/query/meaning.ts";
 import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
 import { compileQuery } from "../../src/operate/search/query.ts";
 import { recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
@@ -89,7 +89,7 @@ describe("in a browser", () => {
       fc.property(text, text, (part, message) => {
         const record = { Outcome: "x", WallTimeMs: 7, Logs: [{ Message: [message] }] };
         const span = { sinceMs: 0, untilMs: Number.POSITIVE_INFINITY };
-        const query = compileQuery({ all: part === "" ? [] : [phrase(part)], ...span });
+        const query = compileQuery({ all: part === "" ? [] : [part(part)], ...span });
         expect(there.matcher("", part)(record)).toBe(query.matches(record));
       }),
     );

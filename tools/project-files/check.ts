@@ -1,5 +1,4 @@
 /** Checks a set of project files before they are deployed, and says what was found. */
-import { plural } from "../../src/base/words.ts";
 import { sectionsOf } from "./edit.ts";
 import { isBuilt, type ProjectFile, readProjectFile } from "./files.ts";
 import type { Found } from "./find.ts";
@@ -144,9 +143,13 @@ export function sumUp({ reports }: Check, unread: number): { lines: string[]; is
     ...(shipper > 0 ? [`${shipper} of logship itself`] : []),
   ];
   const ends = [
-    ...(wrong > 0 ? [`${plural(wrong, "other fault")}`] : []),
-    ...(faults > 0 ? [`${plural(faults, "path")} could not be checked`] : []),
+    ...(wrong > 0 ? [`${counted(wrong, "other fault")}`] : []),
+    ...(faults > 0 ? [`${counted(faults, "path")} could not be checked`] : []),
   ];
-  const head = `${plural(reports.length, "project file")}, ${plural(places.length, "deployment")}: ${parts.join(", ")}`;
+  const head = `${counted(reports.length, "project file")}, ${counted(places.length, "deployment")}: ${parts.join(", ")}`;
   return { lines: [`${[head, ...ends].join("; ")}.`], isGood: silent === 0 && wrong === 0 && faults === 0 };
+}
+
+function counted(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 }

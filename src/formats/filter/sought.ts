@@ -2,7 +2,7 @@ import { parsedJson } from "../../base/bytes.ts";
 import { FIELDS_MAX_UNITS } from "../../base/limits.ts";
 import { fold } from "../sketch/terms.ts";
 import { type Comparison, canonicalNumber, comparing } from "./operators.ts";
-import { finder } from "./text-search.ts";
+import { finder, wordFinder } from "./text-search.ts";
 
 /** Where in a record the values are that a search tests. Paths lead through arrays, too. */
 export type Where =
@@ -18,8 +18,11 @@ export type Where =
 /** Texts are folded. */
 export type SoughtTest =
   | Comparison
-  /** A string that has the text within, or a number that is written like it. */
-  | { readonly kind: "holds"; readonly text: string }
+  /**
+   * A string that has the text within, or a number that is written like it. `begins`, `ends`: not
+   * in the middle of a word.
+   */
+  | { readonly kind: "holds"; readonly text: string; readonly begins: boolean; readonly ends: boolean }
   /** A string, number or boolean written like the text; `begins`, `ends`: there, at least. */
   | { readonly kind: "like"; readonly text: string; readonly begins: boolean; readonly ends: boolean }
   /** Neither missing nor empty. */
@@ -39,7 +42,7 @@ type Json = { readonly [name: string]: unknown };
 /** Never throws, whatever the record holds, and recurses into nothing: it may nest deeply. */
 export function compileSought({ where, test, negated }: Sought): (record: object) => boolean {
   if (where.kind === "below" && where.path.length === 0 && test.kind === "holds") {
-    const isIn = finder(test.text);
+    const isIn = wordFinder(test);
     const number = canonicalNumber(test.text);
     return (record) => {
       const [texts, numbers] = scalarsOf(record);
@@ -62,7 +65,7 @@ export function passing(test: SoughtTest): (value: unknown) => boolean {
     case "there":
       return isThere;
     case "holds": {
-      const isIn = finder(test.text);
+      const isIn = wordFinder(test);
       return (value) =>
         typeof value === "string" ? isIn(fold(value)) : typeof value === "number" && spelled(value) === test.text;
     }

@@ -16,9 +16,16 @@ export function readQuery(text: string): { ok: true; question: Question | null }
   return question !== null && isFault(question) ? { ok: false, fault: question } : { ok: true, question };
 }
 
-/** A text anywhere in a record: in a string, or as a whole number. */
-export function phrase(text: string): Sought {
-  return sought({ kind: "below", path: [] }, { kind: "holds", text: fold(text) });
+const ANYWHERE: Where = { kind: "below", path: [] };
+
+/** A text anywhere in a record: a part of a string, or a whole number. */
+export function part(text: string): Sought {
+  return sought(ANYWHERE, within({ text, opens: true, goesOn: true }));
+}
+
+/** Words, or one: where a `*` is, they may go on. */
+function within({ text, opens, goesOn }: Omit<Pattern, "at">): SoughtTest {
+  return { kind: "holds", text: fold(text), begins: !opens, ends: !goesOn };
 }
 
 /** @param id as the header `cf-ray` has it, or the part of it before the hyphen. */
@@ -50,7 +57,7 @@ function meaningOf(term: Term): Question | QueryFault {
     case "or":
       return joined(term.kind, term.nodes.map(meaningOf));
     case "word":
-      return phrase(term.value.text);
+      return sought(ANYWHERE, within(term.value));
     case "field":
       return ofField(term);
   }
@@ -62,8 +69,7 @@ function opposite(question: Question): Question {
 }
 
 function ofField(term: FieldTerm): Question | QueryFault {
-  const { name, value } = term;
-  const { text } = value;
+  const [name, { text }] = [term.name, term.value];
   switch (name) {
     case "level":
       return ofLevel(term);
@@ -76,7 +82,7 @@ function ofField(term: FieldTerm): Question | QueryFault {
     case "version":
       return joined(
         "or",
-        SHORT_NAMES.version.map((where) => plain(where, { ...term, value: { ...value, goesOn: true } })),
+        SHORT_NAMES.version.map((where) => plain(where, { ...term, value: { ...term.value, goesOn: true } })),
       );
     case "ray":
       return term.operator === "" && text.includes("-") ? ofRay(text) : plain(at(["Event", "RayID"]), term);
@@ -103,7 +109,7 @@ function ofPath(path: readonly string[], term: FieldTerm): Question | QueryFault
   if (isText || isStar(value)) return plain(at(path), term);
   if (operator !== "") return { at: value.at, message: `${head} is no number: name what lies below it` };
   const texts = head === "Logs" ? ["Logs", "Message"] : path;
-  return sought({ kind: "below", path: texts }, { kind: "holds", text: fold(value.text) });
+  return sought({ kind: "below", path: texts }, within(value));
 }
 
 function isStar({ text, opens, goesOn }: Pattern): boolean {
@@ -146,13 +152,12 @@ function ofLevel(term: FieldTerm): Question | QueryFault {
 function ofStatus(term: FieldTerm): Question | QueryFault {
   const [where] = SHORT_NAMES.status;
   const { operator, value } = term;
-  const { text } = value;
-  if (operator === "" && /^\dxx$/i.test(text)) {
-    const from = Number(text[0]) * 100;
+  if (operator === "" && /^\dxx$/i.test(value.text)) {
+    const from = Number(value.text[0]) * 100;
     const bounds = [{ kind: "geq", bound: from } as const, { kind: "lt", bound: from + 100 } as const];
     return { kind: "and", nodes: bounds.map((test) => sought(where, test)) };
   }
-  if (operator !== "" || isStar(value) || /^\d+$/.test(text)) return plain(where, term);
+  if (operator !== "" || isStar(value) || /^\d+$/.test(value.text)) return plain(where, term);
   const how = "status is a number, as in status:503, status:5xx or status:>=500";
   return { at: value.at, message: `${how}; of a logged object, it is Fields.status` };
 }

@@ -9,12 +9,14 @@ export function allOf(parts: readonly Needed[]): Needed {
 }
 
 /**
- * The words that every value has of which this text is a part: those that are whole within it.
- * Before and after it may stand more of a word, and more of a UUID.
- * @param begins the value begins with the text. @param ends likewise.
+ * What is known of a text that is a part of a value, at one of its ends: the value ends there, too,
+ * or at least a run (more of a UUID may follow), or nothing: a run may go on.
  */
-export function wordsWithin(text: string, begins: boolean, ends: boolean): Needed {
-  const part = new Part(fold(text), begins, ends);
+export type Edge = "value" | "word" | "part";
+
+/** The words that every value has of which this text is a part: those that are whole within it. */
+export function wordsWithin(text: string, begin: Edge, end: Edge): Needed {
+  const part = new Part(fold(text), begin, end);
   const needed: Needed[] = [];
   const left = new Set(part.runs.keys());
   for (let first = 1 - UUID_GROUPS.length; first < part.runs.length; first++) {
@@ -36,14 +38,14 @@ export function wordsWithin(text: string, begins: boolean, ends: boolean): Neede
 class Part {
   readonly runs: readonly Word[];
   readonly #text: string;
-  readonly #begins: boolean;
-  readonly #ends: boolean;
+  readonly #begin: Edge;
+  readonly #end: Edge;
 
-  constructor(folded: string, begins: boolean, ends: boolean) {
+  constructor(folded: string, begin: Edge, end: Edge) {
     this.runs = runsIn(folded);
     this.#text = folded;
-    this.#begins = begins;
-    this.#ends = ends;
+    this.#begin = begin;
+    this.#end = end;
   }
 
   wordsOf(runs: readonly number[]): Needed {
@@ -52,7 +54,8 @@ class Part {
 
   isCut(run: number): boolean {
     const { at, word } = this.runs[run] as Word;
-    return (!this.#begins && at === 0) || (!this.#ends && at + word.length === this.#text.length);
+    const isLast = at + word.length === this.#text.length;
+    return (this.#begin === "part" && at === 0) || (this.#end === "part" && isLast);
   }
 
   /**
@@ -71,7 +74,7 @@ class Part {
 
   /** Whether a run beyond the text may be joined to the first or last one by a hyphen. */
   #goesOn(where: "before" | "after"): boolean {
-    if (where === "before" ? this.#begins : this.#ends) return false;
+    if ((where === "before" ? this.#begin : this.#end) === "value") return false;
     const between = this.#between(where === "before" ? 0 : this.runs.length);
     return between === "" || between === "-";
   }

@@ -158,9 +158,8 @@ class Reader {
       this.#at += 1;
       return;
     }
-    const value = name === null ? (quoted ?? this.#run(at)) : null;
-    if (value !== null) this.#add(valueTerm(outerName, value), isNegated);
-    else this.#add(this.#field(name as string, at, quoted !== null, outerName), isNegated);
+    if (name !== null) this.#add(this.#field(name, at, quoted !== null, outerName), isNegated);
+    else this.#add(valueTerm(outerName, quoted ?? withoutColon(this.#run(at))), isNegated);
   }
 
   /** Takes the name of a field, and its colon. null: none is here. */
@@ -223,6 +222,11 @@ function patternOf(run: string, at: number): Pattern {
     goesOn: end < text.length || (text === "" && run !== ""),
     at,
   };
+}
+
+/** `TypeError: …`: a record has the name of an exception apart from its message. */
+function withoutColon(word: Pattern): Pattern {
+  return { ...word, text: word.text.replace(/(?<=.):$/, "") };
 }
 
 /** @param name "": of no field. */

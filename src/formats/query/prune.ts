@@ -3,7 +3,7 @@ import type { FilterCondition, Question } from "../filter/parse.ts";
 import { longestPlain, type Sought } from "../filter/sought.ts";
 import { termHash } from "../sketch/terms.ts";
 import type { Wanted } from "../sketch/wanted.ts";
-import { allOf, type Needed, wordsWithin } from "./needed-terms.ts";
+import { allOf, type Edge, type Needed, wordsWithin } from "./needed-terms.ts";
 
 /** The hashes of words in sketches; null: no sketch excludes any object. */
 export function wantedIn(needed: Needed): Wanted | null {
@@ -42,12 +42,12 @@ function neededByTest(test: Test): Needed {
       return any.includes(null) ? null : { any };
     }
     case "startsWith":
-      return wordsWithin(test.text, true, false);
+      return wordsWithin(test.text, "value", "part");
     case "endsWith":
-      return wordsWithin(test.text, false, true);
+      return wordsWithin(test.text, "part", "value");
     case "contains":
       // An element of an array may be a number.
-      return Number.isNaN(canonicalNumber(test.text)) ? wordsWithin(test.text, false, false) : null;
+      return Number.isNaN(canonicalNumber(test.text)) ? wordsWithin(test.text, "part", "part") : null;
     default:
       return null;
   }
@@ -56,7 +56,7 @@ function neededByTest(test: Test): Needed {
 /** A number or boolean that is written like the text equals it, and is no word. */
 function equal(text: string): Needed {
   if (text === "true" || text === "false" || !Number.isNaN(canonicalNumber(text))) return null;
-  return wordsWithin(text, true, true);
+  return wordsWithin(text, "value", "value");
 }
 
 /** What a number, folded, or a part of it, may look like, or be. Sketches have no numbers. */
@@ -69,9 +69,13 @@ const PLAIN_WITHIN = /^[ !#-[\]-~]*$/;
 function neededBySought({ where, test }: Sought): Needed {
   if (!("text" in test) || OF_NUMBER.test(test.text)) return null;
   if (where.kind === "logged" && !PLAIN_WITHIN.test(test.text)) return null;
-  if (test.kind === "holds") return wordsWithin(test.text, false, false);
+  if (test.kind === "holds") return wordsWithin(test.text, ...edges(test, "word"));
   if (test.text === "true" || test.text === "false") return null;
-  return wordsWithin(test.text, test.begins, test.ends);
+  return wordsWithin(test.text, ...edges(test, "value"));
+}
+
+function edges({ begins, ends }: { begins: boolean; ends: boolean }, edge: Edge): [begin: Edge, end: Edge] {
+  return [begins ? edge : "part", ends ? edge : "part"];
 }
 
 /** Of each condition that every match fulfils, a part that stands in its line as it is. */

@@ -30,9 +30,6 @@ function named(key: string): string {
 
 const COMPARED = { lt: "<", leq: "<=", gt: ">", geq: ">=" } as const;
 
-/** Lists of which a field alone finds an element, or a part of one. */
-const LISTS = ["ScriptTags", "Exceptions", "ExceptionStacks", "LogErrors", "Logs"];
-
 function testText({ path, test }: FilterCondition): string {
   switch (test.kind) {
     case "eq":
@@ -46,7 +43,8 @@ function testText({ path, test }: FilterCondition): string {
     case "endsWith":
       return `*${valueText(test.text)}`;
     case "contains":
-      return LISTS.includes(path.join(".")) ? valueText(test.text) : `*${valueText(test.text)}*`;
+      // Of a list of names, one is it.
+      return path.join(".") === "ScriptTags" ? valueText(test.text) : `*${valueText(test.text)}*`;
     default:
       return `${COMPARED[test.kind]}${test.bound}`;
   }

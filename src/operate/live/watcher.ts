@@ -9,7 +9,7 @@ import {
 } from "../../base/limits.ts";
 import { compileFilter, type RecordPredicate } from "../../formats/filter/compile.ts";
 import { parseFilter } from "../../formats/filter/parse.ts";
-import { phrase } from "../../formats/query/meaning.ts";
+import { part } from "../../formats/query/meaning.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 import { fold } from "../../formats/sketch/terms.ts";
@@ -223,7 +223,7 @@ export class Watcher {
 /** null: any record has it. */
 function textQuery(text: string): CompiledQuery | null {
   if (text === "") return null;
-  return compileQuery({ all: [phrase(text)], sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
+  return compileQuery({ all: [part(text)], sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
 }
 
 /** Most lines need not be parsed. @throws SyntaxError if the line is no JSON. */

@@ -6,7 +6,6 @@ import { neededBy, plainParts } from "../../formats/query/prune.ts";
 import type { ExtraValues, TraceRecord } from "../../formats/record/fields.ts";
 import { fold } from "../../formats/sketch/terms.ts";
 
-/** What is searched for. */
 export interface Query {
   /** All of these have to match a record as it was shipped. */
   all: readonly Question[];

@@ -25,7 +25,7 @@ export interface Read {
   found(match: Match, record: RecordId | ""): void;
 }
 
-/** Reads all of an object. @throws ReadFault, also if its lines are not the records it is to have. */
+/** Reads all of an object. @throws ReadFault, also if its lines are other records than expected. */
 export async function readSource(
   source: Source,
   { query, fields, known, signal, platform, read, found }: Read,

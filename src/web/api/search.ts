@@ -20,7 +20,7 @@ import { type Filter, parseFilter, type Question } from "../../formats/filter/pa
 import { rootOf } from "../../formats/manifest/place.ts";
 import { readPublicKey } from "../../formats/manifest/signing.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
-import { ofRay, phrase, readQuery } from "../../formats/query/meaning.ts";
+import { ofRay, part, readQuery } from "../../formats/query/meaning.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
@@ -137,7 +137,7 @@ function askedIn(sent: AskSearch): Question[] {
   const { query = "", text = "" } = sent;
   const rayId = rayIdOf(sent);
   const asked = [queryOf(query), filterOf(sent.filter ?? ""), ...(rayId === "" ? [] : [ofRay(rayId)])];
-  if (text !== "") asked.push(phrase(text.toWellFormed()));
+  if (text !== "") asked.push(part(text.toWellFormed()));
   return asked.filter((each) => each !== null);
 }
 

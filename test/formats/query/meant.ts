@@ -14,10 +14,23 @@ const isObject = (value: unknown): value is Json =>
 const scalarsIn = (value: unknown): unknown[] =>
   typeof value === "object" && value !== null ? Object.values(value).flatMap(scalarsIn) : [value];
 
-const holds = (value: unknown, text: string): boolean =>
-  typeof value === "string"
-    ? fold(value).includes(fold(text))
-    : typeof value === "number" && fold(`${value}`) === fold(text);
+const isOfWord = (character: string | undefined): boolean =>
+  character !== undefined && (/[a-z0-9]/.test(character) || character.charCodeAt(0) >= 0x80);
+
+/** A word may not go on where it ends, unless a star says so. */
+function holds(value: unknown, { text: written, opens, goesOn }: Pattern): boolean {
+  const text = fold(written);
+  if (typeof value === "number") return fold(`${value}`) === text;
+  if (typeof value !== "string") return false;
+  const own = fold(value);
+  for (let from = 0; from + text.length <= own.length; from++) {
+    if (own.slice(from, from + text.length) !== text) continue;
+    const [before, after] = [own[from - 1], own[from + text.length]];
+    const begins = opens || !isOfWord(text[0]) || !isOfWord(before);
+    if (begins && (goesOn || !isOfWord(text.at(-1)) || !isOfWord(after))) return true;
+  }
+  return false;
+}
 
 function valuesAt(value: unknown, path: readonly string[]): unknown[] {
   if (Array.isArray(value)) return value.flatMap((each) => valuesAt(each, path));
@@ -100,7 +113,7 @@ export function isMeant(term: Term, record: Json): boolean {
     case "not":
       return !isMeant(term.node, record);
     case "word":
-      return scalarsIn(record).some((value) => holds(value, term.value.text));
+      return scalarsIn(record).some((value) => holds(value, term.value));
     case "field":
       return isFieldMeant(term, record);
   }
@@ -141,7 +154,7 @@ function isFieldMeant(term: FieldTerm, record: Json): boolean {
   if (!FIELDS.has(head)) return tests(loggedIn(record).flatMap((each) => valuesAt(each, path)));
   if (path.length === 1 && WHOLE.has(head) && !isStar(value))
     return scalarsIn(head === "Logs" ? valuesAt(record, ["Logs", "Message"]) : record[head]).some((each) =>
-      holds(each, value.text),
+      holds(each, value),
     );
   return tests(valuesAt(record, path));
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Needed, wordsWithin } from "../../../src/formats/query/needed-terms.ts";
+import { type Edge, type Needed, wordsWithin } from "../../../src/formats/query/needed-terms.ts";
 import { fold, termsIn } from "../../../src/formats/sketch/terms.ts";
 
 const UUID = "8f14e45f-ceea-167a-9e8b-0123456789ab";
@@ -26,9 +26,15 @@ describe("the words within a part of a value", () => {
         const from = a % (whole.length + 1);
         const to = from + (b % (whole.length - from + 1));
         const words = new Set(termsIn(fold(whole)).map(({ word }) => word));
-        const needed = wordsWithin(whole.slice(from, to), from === 0, to === whole.length);
-        expect(isIn(words, needed)).toBe(true);
-        expect(isIn(words, wordsWithin(whole.slice(from, to), false, false))).toBe(true);
+        const [text, ofWord] = [whole.slice(from, to), /[a-z0-9é]/i];
+        const goesOn = (...at: number[]): boolean => at.every((each) => ofWord.test(whole.charAt(each)));
+        const edges = (known: Edge): [Edge, Edge] => [
+          from === 0 ? known : goesOn(from - 1, from) ? "part" : "word",
+          to === whole.length ? known : goesOn(to - 1, to) ? "part" : "word",
+        ];
+        expect(isIn(words, wordsWithin(text, ...edges("value")))).toBe(true);
+        expect(isIn(words, wordsWithin(text, ...edges("word")))).toBe(true);
+        expect(isIn(words, wordsWithin(text, "part", "part"))).toBe(true);
       }),
       { numRuns: 20_000 },
     );
@@ -36,28 +42,31 @@ describe("the words within a part of a value", () => {
 
   const uuidOrGroups = { any: [UUID, { all: ["ceea", "167a", "9e8b"] }] };
 
-  it.each<[string, string, boolean, boolean, Needed]>([
-    ["a UUID that may go on", UUID, false, false, { all: [uuidOrGroups] }],
-    ["a whole UUID", UUID.toUpperCase(), true, true, { all: [UUID] }],
-    ["a UUID between words", `user ${UUID}, card`, false, false, { all: [UUID] }],
-    ["a UUID behind a prefix that may go on", `req-${UUID}`, false, true, { all: [UUID] }],
+  it.each<[string, string, Edge, Edge, Needed]>([
+    ["a UUID that may go on", UUID, "part", "part", { all: [uuidOrGroups] }],
+    ["a whole UUID", UUID.toUpperCase(), "value", "value", { all: [UUID] }],
+    ["a UUID between words", `user ${UUID}, card`, "part", "part", { all: [UUID] }],
+    ["a UUID behind a prefix that may go on", `req-${UUID}`, "part", "value", { all: [UUID] }],
     [
       "a UUID that only begins",
       `user ${UUID}`,
-      true,
-      false,
+      "value",
+      "part",
       { all: [{ any: [UUID, { all: ["8f14e45f", "ceea", "167a", "9e8b"] }] }, { all: ["user"] }] },
     ],
-    ["groups that may be of a UUID", "ceea-167a-9e8b", false, false, null],
+    ["a word", "declined", "word", "word", { all: [{ all: ["declined"] }] }],
+    ["words, of which one goes on", "cus_8h2 decl", "word", "part", { all: [{ all: ["cus", "8h2"] }] }],
+    ["a word that may be a group of a UUID", "ceea", "word", "word", null],
+    ["groups that may be of a UUID", "ceea-167a-9e8b", "part", "part", null],
     [
       "groups that no UUID has so",
       "ceea-167a-9e8b-ceea-xyz",
-      false,
-      false,
+      "part",
+      "part",
       { all: [{ all: ["167a", "9e8b", "ceea"] }] },
     ],
-    ["hexadecimal words without hyphens", "x ceea 167a y", false, false, { all: [{ all: ["ceea", "167a"] }] }],
-    ["a value with the groups of a UUID alone", "ceea-167a", true, true, { all: [{ all: ["ceea", "167a"] }] }],
+    ["hexadecimal words without hyphens", "x ceea 167a y", "part", "part", { all: [{ all: ["ceea", "167a"] }] }],
+    ["a value with the groups of a UUID alone", "ceea-167a", "value", "value", { all: [{ all: ["ceea", "167a"] }] }],
   ])("of %s: %s", (_what, text, begins, ends, needed) => {
     expect(wordsWithin(text, begins, ends)).toEqual(needed);
   });

@@ -63,7 +63,7 @@ describe("a filter as a query", () => {
     ['{"key":"ScriptName","operator":"!in","value":["a"]}', "-ScriptName:a"],
     ['{"key":"Event.Request.URL","operator":"startsWith","value":"https://a/"}', 'Event.Request.URL:"https://a/"*'],
     ['{"key":"Event.my key","operator":"endsWith","value":"//x"}', '"Event.my key":*"//x"'],
-    ['{"key":"Logs","operator":"contains","value":"say \\"hi\\""}', 'Logs:"say \\"hi\\""'],
+    ['{"key":"Logs","operator":"contains","value":"say \\"hi\\""}', 'Logs:*"say \\"hi\\""*'],
     ['{"key":"ScriptTags","operator":"contains","value":"prod"}', "ScriptTags:prod"],
     ['{"key":"ScriptName","operator":"contains","value":"*"}', 'ScriptName:*"*"*'],
     [
@@ -84,7 +84,7 @@ describe("a filter as a query", () => {
   it("puts any text in quotes", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("a", '"', "\\", " ", "(", "é"), minLength: 1 }), (text) => {
-        expect(passes(quoted(text))({ text: `x${text}y` })).toBe(true);
+        expect(passes(quoted(text))({ text: `x ${text} y` })).toBe(true);
         expect(passes(quoted(text))({ text: "nothing" })).toBe(false);
       }),
     );

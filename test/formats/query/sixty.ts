@@ -52,9 +52,9 @@ export const SIXTY: readonly (readonly [query: string, means: string | null])[] 
   ],
   [
     "TypeError: Cannot read properties of undefined (reading 'id')",
-    "(‹TypeError:› ‹Cannot› ‹read› ‹properties› ‹of› ‹undefined› (‹reading› ‹'id'›))",
+    "(‹TypeError› ‹Cannot› ‹read› ‹properties› ‹of› ‹undefined› (‹reading› ‹'id'›))",
   ],
-  ["Error: D1_ERROR: no such table: orders", "(‹Error:› ‹D1_ERROR:› ‹no› ‹such› ‹table:› ‹orders›)"],
+  ["Error: D1_ERROR: no such table: orders", "(‹Error› ‹D1_ERROR› ‹no› ‹such› ‹table› ‹orders›)"],
   ["fetchUser(id) failed", "(‹fetchUser(id)› ‹failed›)"],
   ["retry(3, 200) -> gave up", "(‹retry(3,› ‹200)› ‹->› ‹gave› ‹up›)"],
   ["2026-11-28T10:15:30.123Z", "‹2026-11-28T10:15:30.123Z›"],

@@ -5,6 +5,7 @@ import type { NotSearched, Progress } from "../../../src/operate/search/page.ts"
 import { type Bounds, search } from "../../../src/operate/search/search.ts";
 import {
   FAULTS,
+  type Fault,
   fieldsOf,
   holders,
   ids,
@@ -110,5 +111,19 @@ describe("a search over objects of several jobs", () => {
     // It has a field that the other lacks.
     const more = await searched({ objects, fields: [4, 3, 1] }, "newest", {});
     expect(more.progress).toMatchObject({ objects: 3, read: 3, skipped: 0, copies: 0 });
+  });
+
+  it("does not find a record that matches because a copy lacks a field, unless no other can be read", async () => {
+    const record: Minted = { id: 0, time: 0, match: "lacking" };
+    const other: Minted = { id: 1, time: 1, match: "always" };
+    const found = async (fault: Fault) => {
+      const whole: Stored = { job: 2, batch: 0, records: [record], fault, isTold: true, isLooked: false };
+      const objects = [whole, { ...whole, job: 1, batch: 1, records: [record, other], fault: "none" as const }];
+      const { hits, progress } = await searched({ objects, fields: [2, 3, 1] }, "newest", {});
+      expect(progress.copies).toBe(0);
+      return hits.map(idOf);
+    };
+    expect(await found("none")).toEqual([1]);
+    expect(await found("in the midst")).toEqual([1, 0]);
   });
 });

@@ -66,7 +66,7 @@ async function countedIn(of: Setting, order: Order, bounds: Partial<WalkBounds>,
   };
 }
 
-/** Whether it is found out that an object cannot be read: its sketch may say that there is no need. */
+/** Whether a search finds out that an object cannot be read: its sketch may rule it out before. */
 const fails = (of: Setting, { fault, isLooked, job, records }: Stored): boolean =>
   fault === "without identities" ||
   (fault !== "none" && !(isLooked && !records.some((record) => matches(record, fieldsOf(of, job)))));

@@ -124,7 +124,8 @@ function sourceOf(object: Stored, page: number, served: Served, isPast: (event: 
   const isOpen = kind === "held" && page < object.cutOn;
   return {
     ...{ job, node, batch, number: isOpen ? null : batch, records: records.length, isHeld: isOpen },
-    ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), bytes: 1_000, rawBytes: 1_000 },
+    ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), bytes: 1_000 },
+    rawBytes: records.length * lineOf(records[0] as Event).length,
     async open(read, { fields, identities }) {
       if (fails === "open") throw new ReadFault("gone", "it is not there");
       if (isOpen) identities?.(identitiesOf(object, page));
@@ -327,7 +328,52 @@ describe("a count over objects", () => {
         }
         if (question.bounds.rawBytes === undefined && question.listMax === 1_000) expect(ends).toHaveLength(1);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
+  });
+
+  it.each(["newest", "oldest"] as const)(
+    "counts nothing twice where what is open moves ahead, %s first",
+    async (order) => {
+      const ahead = order === "newest" ? 600 : 400;
+      const behind = order === "newest" ? 150 : 850;
+      const object = (batch: number, time: number, late: number[] = []): Stored => {
+        const at = (ms: number): Event => ({ time: ms, status: 200, took: 1, user: null });
+        const kind = late.length > 0 ? "held" : "ndjson";
+        return { node: 0, batch, records: [at(time)], late: late.map(at), cutOn: 9, kind, fails: "no" };
+      };
+      // The first page reads the first one alone; the second one of two that come before it now.
+      const list = [
+        object(0, 500),
+        object(1, (500 + behind) / 2),
+        object(2, behind, [ahead]),
+        object(3, behind, [ahead]),
+      ];
+      const measures = [{ op: "count" as const }];
+      const bounds = { rawBytes: 1, atOnce: 1 };
+      const { rows, served, ends } = await pages(list, {
+        asked: { measures },
+        onlyFailed: false,
+        order,
+        bounds,
+        listMax: 9,
+      });
+      expect(list.map((each) => served.get(each)?.length)).toEqual([1, 1, 1, 1]);
+      expect([rows.map(({ values }) => values), ends.length]).toEqual([[[6]], 4]);
+    },
+  );
+
+  it.each([
+    ["parquet", 1],
+    ["ndjson", 6],
+  ] as const)("begins no object after so many bytes that it unpacked: %s", async (kind, answers) => {
+    const records: Event[] = Array.from({ length: 10 }, () => ({ time: 500, status: 200, took: 1, user: null }));
+    const list = Array.from({ length: 6 }, (_, batch): Stored => {
+      return { node: 0, batch, records, late: [], cutOn: 1, kind, fails: "no" };
+    });
+    const bounds = { rawBytes: 3_000, atOnce: 1 };
+    const asked = { by: ["took"], measures: [{ op: "count" as const }] };
+    const { rows, ends } = await pages(list, { asked, onlyFailed: false, order: "newest", bounds, listMax: 9 });
+    expect([rows.map(({ values }) => values), ends.length]).toEqual([[[60]], answers]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { compileFilter } from "../../../src/formats/filter/compile.ts";
 import { parseFilter } from "../../../src/formats/filter/parse.ts";
-import { ofRay, phrase } from "../../../src/formats/query/meaning.ts";
+import { ofRay, part } from "../../../src/formats/query/meaning.ts";
 import { wantedIn } from "../../../src/formats/query/prune.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
 import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
@@ -14,7 +14,7 @@ import { filters, numbersOf, parts, rays, record, stringsOf } from "./records.ts
 function queryOf(filter: string, text = "", rayId = ""): Query & { text: string; rayId: string; filter: string } {
   const read = parseFilter(filter);
   if (!read.ok) throw new Error(read.faults[0]);
-  const all = [read.filter, text === "" ? null : phrase(text), rayId === "" ? null : ofRay(rayId)];
+  const all = [read.filter, text === "" ? null : part(text), rayId === "" ? null : ofRay(rayId)];
   return { all: all.filter((each) => each !== null), sinceMs: 100, untilMs: 200, filter, text, rayId };
 }
 

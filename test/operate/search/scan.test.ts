@@ -2,11 +2,11 @@
 
 import { expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
-import { phrase } from "../../../src/formats/query/meaning.ts";
+import { part } from "../../../src/formats/query/meaning.ts";
 import { compileQuery } from "../../../src/operate/search/query.ts";
 import { scan } from "../../../src/operate/search/scan.ts";
 
-const query = compileQuery({ all: [phrase("needle")], sinceMs: 0, untilMs: 1e15 });
+const query = compileQuery({ all: [part("needle")], sinceMs: 0, untilMs: 1e15 });
 const RECORD = '{"EventTimestampMs":1,"Logs":["needle"]}';
 
 async function* piecesOf(text: string): AsyncGenerator<Uint8Array, void, void> {

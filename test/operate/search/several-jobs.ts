@@ -10,11 +10,11 @@ import { compileQuery } from "../../../src/operate/search/query.ts";
 import { keyOf, type Source } from "../../../src/operate/search/source.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 
-/** A record of some part. `extra`: it matches by a field that not every job ships. */
+/** A record of some part. `extra`: it matches by a field that only some jobs ship; `lacking`: not. */
 export interface Minted {
   id: number;
   time: number;
-  match: "never" | "always" | "extra";
+  match: "never" | "always" | "extra" | "lacking";
 }
 
 /** How an object is not read, if it is not. */
@@ -84,7 +84,7 @@ export const setting = (faults: readonly Fault[], areTold: boolean): fc.Arbitrar
   );
 
 export const matches = ({ match }: Minted, fields: number): boolean =>
-  match === "always" || (match === "extra" && (fields & 1) === 1);
+  match === "always" || match === ((fields & 1) === 1 ? "extra" : "lacking");
 
 const partOf = (id: number): string => `${id % 3}`.padStart(32, "0");
 

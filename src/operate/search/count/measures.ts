@@ -4,8 +4,22 @@ import type { Part } from "./part.ts";
 import { Quantiles } from "./quantiles.ts";
 import type { StateReader, StateWriter } from "./state-bytes.ts";
 
-export const OPS = ["count", "sum", "avg", "min", "max", "p50", "p90", "p95", "p99", "distinct"] as const;
-export type Op = (typeof OPS)[number];
+/** What of the values of a group each measure follows from. */
+const KIND_OF = {
+  count: "present",
+  sum: "numbers",
+  avg: "numbers",
+  min: "numbers",
+  max: "numbers",
+  p50: "quantiles",
+  p90: "quantiles",
+  p95: "quantiles",
+  p99: "quantiles",
+  distinct: "distinct",
+} as const;
+
+export type Op = keyof typeof KIND_OF;
+export const OPS = Object.keys(KIND_OF) as readonly Op[];
 
 /** @param of the name of what is measured; absent: records are counted. */
 export interface Measure {
@@ -37,28 +51,9 @@ class Present implements Part {
   }
 }
 
-type Kind = "present" | "numbers" | "quantiles" | "distinct";
+type Kind = (typeof KIND_OF)[Op];
 
 const KINDS = { present: Present, numbers: Numbers, quantiles: Quantiles, distinct: Distinct };
-
-function kindOf(op: Op): Kind {
-  switch (op) {
-    case "count":
-      return "present";
-    case "sum":
-    case "avg":
-    case "min":
-    case "max":
-      return "numbers";
-    case "p50":
-    case "p90":
-    case "p95":
-    case "p99":
-      return "quantiles";
-    case "distinct":
-      return "distinct";
-  }
-}
 
 /** What is kept of the records of a group, so that all measures follow from it. */
 export class Shape {
@@ -74,7 +69,7 @@ export class Shape {
     const parts = new Map<string, { kind: Kind; of: string; at: number }>();
     this.#partOf = measures.map(({ op, of }) => {
       if (of === undefined) return -1;
-      const kind = kindOf(op);
+      const kind = KIND_OF[op];
       const key = `${kind} ${of}`;
       const part = parts.get(key) ?? { kind, of, at: parts.size };
       parts.set(key, part);

@@ -67,7 +67,7 @@ const SearchForm: FC<{
         <div class="search-fields">
           <Field
             name="q"
-            label="Search"
+            label="Search for"
             type="search"
             value={visible(asked.q)}
             placeholder="status:5xx path:/checkout/* declined"
