@@ -86,11 +86,11 @@ describe("in a browser", () => {
   it("a text is found as a search finds it", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "A", "Σ", "σ", "ς", "İ", '"', "7", " "), maxLength: 3 });
     fc.assert(
-      fc.property(text, text, (part, message) => {
+      fc.property(text, text, (sought, message) => {
         const record = { Outcome: "x", WallTimeMs: 7, Logs: [{ Message: [message] }] };
         const span = { sinceMs: 0, untilMs: Number.POSITIVE_INFINITY };
-        const query = compileQuery({ all: part === "" ? [] : [part(part)], ...span });
-        expect(there.matcher("", part)(record)).toBe(query.matches(record));
+        const query = compileQuery({ all: sought === "" ? [] : [part(sought)], ...span });
+        expect(there.matcher("", sought)(record)).toBe(query.matches(record));
       }),
     );
   });

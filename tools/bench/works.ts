@@ -10,7 +10,7 @@ import { Memory } from "../../src/base/memory.ts";
 import { inflated, type Pieces } from "../../src/base/streams.ts";
 import type { Fragment } from "../../src/formats/object/encoder.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
-import { phrase } from "../../src/formats/query/meaning.ts";
+import { part } from "../../src/formats/query/meaning.ts";
 import { macKeyOf } from "../../src/formats/queue/mac.ts";
 import { recordLine } from "../../src/formats/record/encode.ts";
 import type { FieldName } from "../../src/formats/record/fields.ts";
@@ -244,7 +244,7 @@ function hashed(piece: Uint8Array): number {
 /** As search reads an object that it has not ruled out. @returns its records. */
 async function scanned(object: Uint8Array): Promise<number> {
   const text = "a text that no record has";
-  const query = compileQuery({ all: [phrase(text)], sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
+  const query = compileQuery({ all: [part(text)], sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
   const { records } = await scan(inflated(onePiece(object)), query, ({ line }) => {
     throw new Error(`line ${line} matches`);
   });

@@ -338,9 +338,11 @@ describe("a count over objects", () => {
       const ahead = order === "newest" ? 600 : 400;
       const behind = order === "newest" ? 150 : 850;
       const object = (batch: number, time: number, late: number[] = []): Stored => {
-        const at = (ms: number): Event => ({ time: ms, status: 200, took: 1, user: null });
+        const at = (ms: number, id: number): Event => ({ id, time: ms, status: 200, took: 1, user: null });
         const kind = late.length > 0 ? "held" : "ndjson";
-        return { node: 0, batch, records: [at(time)], late: late.map(at), cutOn: 9, kind, fails: "no" };
+        const records = [at(time, batch * IDS)];
+        const more = late.map((ms, i) => at(ms, batch * IDS + LATE + i));
+        return { job: 1, node: 0, batch, records, late: more, cutOn: 9, kind, fails: "no" };
       };
       // The first page reads the first one alone; the second one of two that come before it now.
       const list = [
@@ -367,9 +369,10 @@ describe("a count over objects", () => {
     ["parquet", 1],
     ["ndjson", 6],
   ] as const)("begins no object after so many bytes that it unpacked: %s", async (kind, answers) => {
-    const records: Event[] = Array.from({ length: 10 }, () => ({ time: 500, status: 200, took: 1, user: null }));
+    const event = (id: number): Event => ({ id, time: 500, status: 200, took: 1, user: null });
     const list = Array.from({ length: 6 }, (_, batch): Stored => {
-      return { node: 0, batch, records, late: [], cutOn: 1, kind, fails: "no" };
+      const records = Array.from({ length: 10 }, (_each, i) => event(batch * IDS + i));
+      return { job: 1, node: 0, batch, records, late: [], cutOn: 1, kind, fails: "no" };
     });
     const bounds = { rawBytes: 3_000, atOnce: 1 };
     const asked = { by: ["took"], measures: [{ op: "count" as const }] };

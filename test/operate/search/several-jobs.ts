@@ -10,7 +10,7 @@ import { compileQuery } from "../../../src/operate/search/query.ts";
 import { keyOf, type Source } from "../../../src/operate/search/source.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 
-/** A record of some part. `extra`: it matches by a field that only some jobs ship; `lacking`: not. */
+/** A record of some part. `extra`: it matches by a field that some jobs ship; `lacking`: not. */
 export interface Minted {
   id: number;
   time: number;

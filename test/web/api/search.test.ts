@@ -100,7 +100,8 @@ describe("POST /search", () => {
       const { hits, progress } = await ask(question);
       return [hits.map(({ record }) => record.ScriptName), progress.at(-1)?.read];
     };
-    expect(await found({ query: "SHOP-A get" })).toEqual([["shop-a", "shop-a"], 2]);
+    expect(await found({ query: "SHOP-A get" })).toEqual([["shop-a", "shop-a"], 1]);
+    expect(await found({ query: "shop-a* get" })).toEqual([["shop-a", "shop-a"], 2]);
     expect(await found({ query: "worker:shop-b -outcome:ok status:2xx" })).toEqual([["shop-b", "shop-b"], 1]);
     expect(await found({ query: "worker:shop-a OR worker:shop-c" })).toEqual([["shop-a", "shop-a"], 1]);
     expect(await found({ query: "worker:shop-*", text: "hop-b" })).toEqual([["shop-b", "shop-b"], 2]);
