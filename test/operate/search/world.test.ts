@@ -332,8 +332,8 @@ class Course {
     const named = leftOut(pages).map(({ what }) => what);
     // Of the copies of a record, one is found, unless it is not known that they are.
     const isLeft = (job: string): boolean => named.some((what) => what.split(/[ :]/).includes(job));
-    // Of what it is not known which records are copies, a count takes others for them.
-    if (isQuiet && (this.areTold || question.job_id !== undefined)) {
+    // Of copies that are not known for such, a count reads more where it knows before what fails.
+    if (isQuiet && (lost.size === 0 || this.areTold)) {
       const { rows, end } = await countOf({ ...question, count: { by: ["outcome"], top: 1 } });
       const counts = [...rows, ...(end.other === null ? [] : [end.other])].map(({ values }) => Number(values[0]));
       expect(
