@@ -38,6 +38,8 @@ export interface Searching {
 /** What is compared to leave out an object: so many others, and bytes of all of them. */
 const COMPARED_MAX = 32;
 const COMPARED_BYTES = 1_000_000;
+/** So many others where each record is taken of one object: what has more beside it is left out. */
+const ONCE_MAX = 500;
 
 /** Identities that are held for what is told next, in bytes. */
 const HELD_BYTES = 2_000_000;
@@ -169,7 +171,8 @@ export class Copies {
     });
     const bytes = others.reduce((sum, other) => sum + (this.identified(other)?.bytes ?? 0), own.bytes);
     const most = isOnce ? COMPARED_BYTES : Math.min(COMPARED_BYTES, Math.max(source.bytes, source.rawBytes) / 2);
-    if (bytes > most || (!isOnce && others.length > COMPARED_MAX)) return isOnce && others.length > 0 ? null : [];
+    if (others.length === 0) return [];
+    if (bytes > most || others.length > (isOnce ? ONCE_MAX : COMPARED_MAX)) return isOnce ? null : [];
     const found: Identities[] = [];
     for (const other of others) {
       const isRead = isOnce || (await this.#shareOf(other)).without.length === 0;
@@ -273,7 +276,8 @@ export class Copies {
       return before;
     }
     const known = this.identified(whole);
-    if (known === null || this.#loads >= LOADS_MAX) return null;
+    // Of a count, no other object is begun then.
+    if (known === null || (this.isSpent && !this.#of.isOnce)) return null;
     this.#loads += 1;
     const bytes = await known.load();
     if (bytes === null) return null;
