@@ -178,7 +178,8 @@ describe("what was prepared", () => {
     const made = prepared([message(1)], plane.now);
     const records = made.records.reduce((sum, each) => sum + each.body.length, 0);
     const [fragment] = made.prepared[0]?.fragments ?? [];
-    const fragmentBytes = (fragment?.body.length ?? 0) + (fragment?.hashes?.byteLength ?? 0);
+    const { body, hashes, identities } = fragment ?? {};
+    const fragmentBytes = [body, hashes, identities].reduce((sum, each) => sum + (each?.byteLength ?? 0), 0);
     expect(await bytes(made)).toEqual({ bytes: fragmentBytes + records });
     keepHours(0);
     expect(await bytes(prepared([message(3)], plane.now))).toEqual({ bytes: fragmentBytes });
