@@ -480,7 +480,9 @@ describe("everything", () => {
     expect(result).toEqual({ sent: 5, events: 6, records: 4, stayed: 1, left: 0, unanswered_jobs: [] });
     expect((await list()).body.result.map((entry) => entry.id)).toEqual(["message-4"]);
     await readAll();
-    expect((await logStatus(job)).counts).toMatchObject({ set_aside: 0, pending: 4 + 6 });
+    // The reader's own alarm may have delivered some meanwhile.
+    const { set_aside, pending, delivered } = (await logStatus(job)).counts;
+    expect([set_aside, pending + delivered]).toEqual([0, 4 + 6]);
     expect((await resendAll(1)).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
   });
 
