@@ -49,10 +49,12 @@ export async function* piecesOf(
 }
 
 /**
- * The largest piece of a stream of bytes. Left to itself, the runtime cuts it into 4,096 bytes, and
- * a read costs as much as the scan of a record.
+ * Pieces of a stream of bytes. Left to itself, the runtime cuts it into the least ones, and a read
+ * costs as much as the scan of a record. They grow while they are full: a small body, or one that
+ * trickles in, does not take the largest buffer for each read.
  */
-const PIECE_BYTES = 65_536;
+const PIECE_MIN_BYTES = 4_096;
+const PIECE_MAX_BYTES = 65_536;
 
 interface Reader {
   reader: { cancel(): Promise<void>; releaseLock(): void };
@@ -63,7 +65,15 @@ interface Reader {
 function readerOf(stream: ReadableStream<Uint8Array>): Reader {
   try {
     const reader = stream.getReader({ mode: "byob" });
-    return { reader, next: () => reader.read(new Uint8Array(PIECE_BYTES)) };
+    let size = PIECE_MIN_BYTES;
+    const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+      const read = await reader.read(new Uint8Array(size));
+      const bytes = read.value?.length ?? 0;
+      if (bytes === size) size = Math.min(2 * size, PIECE_MAX_BYTES);
+      else if (bytes < size / 4) size = Math.max(size / 2, PIECE_MIN_BYTES);
+      return read;
+    };
+    return { reader, next };
   } catch (error) {
     if (stream.locked) throw error;
     const reader = stream.getReader();

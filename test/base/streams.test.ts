@@ -11,12 +11,26 @@ async function* made(pieces: Uint8Array[]): Pieces {
   yield* pieces;
 }
 
-it("reads what the runtime streams in pieces of 64 KiB, though it offers 4 KiB", async () => {
+it("reads larger and larger pieces, up to 64 KiB, though the runtime offers 4 KiB", async () => {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const written = writer.write(new Uint8Array(200_000)).then(() => writer.close());
-  expect(await sizesOf(readable)).toEqual([65_536, 65_536, 65_536, 3_392]);
+  expect(await sizesOf(readable)).toEqual([4_096, 8_192, 16_384, 32_768, 65_536, 65_536, 7_488]);
   await written;
+});
+
+it("reads what trickles in with small buffers again", async () => {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const written = (async () => {
+    await writer.write(new Uint8Array(130_000));
+    for (let i = 0; i < 8; i++) await writer.write(new Uint8Array(1));
+    await writer.close();
+  })();
+  const buffers: number[] = [];
+  for await (const { buffer } of piecesOf(readable)) buffers.push(buffer.byteLength);
+  await written;
+  expect([Math.max(...buffers), buffers.at(-1)]).toEqual([65_536, 4_096]);
 });
 
 it("reads a stream that is made of pieces as it comes", async () => {
@@ -24,7 +38,7 @@ it("reads a stream that is made of pieces as it comes", async () => {
   expect(await sizesOf(pieces)).toEqual([3, 100_000, 1]);
 });
 
-it("refuses a stream that somebody else reads, in words of the runtime", async () => {
+it("throws the error of the runtime if the stream has another reader", async () => {
   const stream = streamOf(made([new Uint8Array(3)]));
   stream.getReader();
   await expect(sizesOf(stream)).rejects.toThrow(TypeError);

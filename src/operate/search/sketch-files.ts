@@ -93,7 +93,7 @@ export class SketchFiles {
         await ask(this.#day(objects));
       } catch (error) {
         if (error instanceof TimeoutError) this.#silent.add(name);
-        log.warn("sketches were not asked", { objects: name, error: errorText(error) });
+        log.warn("sketches were not asked", { job: objects[0]?.source.job, error: errorText(error) });
       }
     });
   }
