@@ -14,7 +14,7 @@ export interface SecretParts {
 /** The text with `****` for every secret. */
 export function maskText(text: string, { isSecret, hasCode }: SecretParts): string {
   const { path, code, query } = sections(text, hasCode);
-  return path + (code === "" ? "" : MASK) + mapParameters(query, (name, value) => (isSecret(name) ? MASK : value));
+  return path + (code === "" ? "" : MASK) + mapParameters(query, (name, value) => (isSecret(bare(name)) ? MASK : value));
 }
 
 /** Puts the stored secrets where the sent text has `****`. */
@@ -22,7 +22,7 @@ export function unmaskText(sent: string, stored: string, of: SecretParts & { sto
   const secrets = new Map<string, string>();
   const known = sections(stored, of.storedHasCode);
   mapParameters(known.query, (name, value, n) => {
-    if (of.isSecret(name)) secrets.set(`${n} ${name}`, value);
+    if (of.isSecret(bare(name))) secrets.set(`${n} ${name}`, value);
     return value;
   });
   const { path, code, query } = sections(sent, of.hasCode);
@@ -38,7 +38,7 @@ export function hasMask(text: string, { isSecret, hasCode }: SecretParts): boole
   const { code, query } = sections(text, hasCode);
   let found = code === MASK;
   mapMasked(query, (name, value) => {
-    found ||= isSecret(name);
+    found ||= isSecret(bare(name));
     return value;
   });
   return found;
@@ -56,7 +56,10 @@ function sections(text: string, hasCode: boolean): { path: string; code: string;
   return { path: whole.slice(0, cut), code: whole.slice(cut), query };
 }
 
-/** @param n counts those of one name, of which there may be several. */
+/**
+ * @param name percent-decoded, with its `=`; "" for a value that has none.
+ * @param n counts those of one name, of which there may be several.
+ */
 type MapValue = (name: string, value: string, n: number) => string;
 
 function mapMasked(query: string, map: MapValue): string {
@@ -73,12 +76,17 @@ function mapParameters(query: string, map: MapValue): string {
   const pairs = query.slice(1).split("&");
   const mapped = pairs.map((pair) => {
     const [head = ""] = /^[^=]*=(?==*[^=])/.exec(pair) ?? [];
-    const name = decoded(head.slice(0, -1));
+    const name = decoded(head);
     const n = counts.get(name) ?? 0;
     counts.set(name, n + 1);
     return pair === "" ? "" : head + map(name, pair.slice(head.length), n);
   });
   return `?${mapped.join("&")}`;
+}
+
+/** A name without its `=`. */
+function bare(name: string): string {
+  return name.slice(0, -1);
 }
 
 /** A percent-decoded text; as it is where it cannot be decoded. */

@@ -39,6 +39,12 @@ it.each([
   expect([maskDestination(conf), unmaskDestination(shown, conf), isMasked(shown)]).toEqual([shown, conf, true]);
 });
 
+it("a value without a name is not put where a name is empty, nor the other way round", () => {
+  const [bare, empty] = ["=", "=SECRET"].map((query) => `https://logs.example/in?${query}`) as [string, string];
+  expect(unmaskDestination(maskDestination(empty), bare)).toBe(maskDestination(empty));
+  expect(unmaskDestination(maskDestination(bare), empty)).toBe(maskDestination(bare));
+});
+
 it("of two of one name, one may change", () => {
   const [stored, sent] = ["tag=a&tag=b", "tag=new&tag=****"].map((each) => `https://logs.example/in?${each}`);
   expect(unmaskDestination(sent ?? "", stored ?? "")).toBe("https://logs.example/in?tag=new&tag=b");

@@ -480,9 +480,9 @@ describe("everything", () => {
     expect(result).toEqual({ sent: 5, events: 6, records: 4, stayed: 1, left: 0, unanswered_jobs: [] });
     expect((await list()).body.result.map((entry) => entry.id)).toEqual(["message-4"]);
     await readAll();
-    // The reader's own alarm may have delivered some meanwhile.
+    // One a day was taken before. The reader's own alarm may have delivered some more meanwhile.
     const { set_aside, pending, delivered } = (await logStatus(job)).counts;
-    expect([set_aside, pending + delivered]).toEqual([0, 4 + 6]);
+    expect([set_aside, pending + delivered]).toEqual([0, 2 + 4 + 6]);
     expect((await resendAll(1)).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
   });
 
