@@ -62,6 +62,7 @@ export function isAsItCame(format: OutputFormat): boolean {
 
 /** Bits of what is written of a record: new fields go behind those of their list. */
 const EXTRA_BITS = 16;
+const AS_IT_IS_BIT = 29;
 const WHOLE_TEXTS_BIT = 30;
 
 /**
@@ -72,10 +73,28 @@ export function writtenFields(format: OutputFormat): number | null {
   const names = namesOf(format);
   const isRecord = unplain(format).every((name) => name === "type") && format.type !== "csv" && !format.rows;
   if (!isRecord || !names.includes("EventTimestampMs")) return null;
+  const whole = format.truncate === false ? 1 << WHOLE_TEXTS_BIT : 0;
+  return bitsOfNames(names) | whole | (format.escapeDollarBrace ? 0 : 1 << AS_IT_IS_BIT);
+}
+
+function bitsOfNames(names: readonly string[]): number {
   const bitOf = (list: readonly string[], name: string, from: number): number =>
     list.includes(name) ? 1 << (from + list.indexOf(name)) : 0;
-  const bits = names.map((name) => bitOf(FIELD_NAMES, name, 0) | bitOf(EXTRA_FIELDS, name, EXTRA_BITS));
-  return bits.reduce((all, bit) => all | bit, format.truncate === false ? 1 << WHOLE_TEXTS_BIT : 0);
+  return names.reduce((all, name) => all | bitOf(FIELD_NAMES, name, 0) | bitOf(EXTRA_FIELDS, name, EXTRA_BITS), 0);
+}
+
+/** The bits of what is written of these fields, as {@link writtenFields} has them; null: of all. */
+export function bitsOf(fields: ReadonlySet<string> | null): number {
+  if (fields === null) return -1;
+  const isText = fields.has("Logs") || fields.has("Exceptions");
+  return bitsOfNames([...fields]) | (isText ? 1 << WHOLE_TEXTS_BIT : 0);
+}
+
+/** How many fields these are. */
+export function countBits(fields: number): number {
+  let bits = 0;
+  for (let left = fields; left !== 0; left &= left - 1) bits += 1;
+  return bits;
 }
 
 /**

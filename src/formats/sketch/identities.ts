@@ -115,10 +115,10 @@ export class Identities {
 
   /**
    * @param records that the object has; null: it gets more.
+   * @param most of one that gets more, only so many are looked at.
    * @returns null: they are not of so many lines, of another version, or no identities at all.
    */
-  static read(bytes: Uint8Array, records: number | null): Identities | null {
-    const most = records ?? PLACES_MAX;
+  static read(bytes: Uint8Array, records: number | null, most = PLACES_MAX): Identities | null {
     const at: number[] = [];
     const before: number[] = [];
     let [lines, fields] = [0, -1];
@@ -132,10 +132,11 @@ export class Identities {
       for (from += IDENTITY_HEAD_BYTES; from < end; ) {
         const entry = entryAt(bytes.subarray(0, end), from);
         if (entry === null || at.length >= ENTRIES_MAX) return null;
+        const isBeyond = lines + entry.lines > (records ?? most);
+        if (isBeyond) return records === null && lines > 0 ? new Identities(bytes, fields, at, before, lines) : null;
         at.push(from);
         before.push(lines);
         lines += entry.lines;
-        if (lines > most) return null;
         from = entry.end;
       }
     }

@@ -122,7 +122,8 @@ export function answerLines({
       progress(found.progress);
       const left = [...notSearched, ...listed.notSearched, ...found.notSearched];
       const lacks = lacked || left.length > 0;
-      const cursor = found.cursor === null ? null : writeCursor({ cursor: found.cursor, span, lacks }, question);
+      const cursor =
+        found.cursor === null ? null : writeCursor({ cursor: found.cursor, span, lacks, jobs: listed.order }, question);
       // More objects have records of one moment than are listed at once, or named by a cursor: no
       // page would get further.
       const isStuck = found.cursor !== null && (cursor === null || cursor === token);

@@ -1,5 +1,6 @@
 import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./count/groups.ts";
 import { type CountPlan, countedFields } from "./count/plan.ts";
+import { CountedOnce } from "./counted-once.ts";
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces } from "./hits.ts";
 import type { Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
@@ -41,7 +42,7 @@ export async function count(sources: Sources, asked: CountAsked, listener: Count
   return new Count(sources, asked, listener).runAll();
 }
 
-class Count extends Walk {
+class Count extends Walk<CountedOnce> {
   readonly #asked: CountAsked;
   readonly #listener: CountListener;
   readonly #groups: Groups;
@@ -49,7 +50,7 @@ class Count extends Walk {
 
   constructor(sources: Sources, asked: CountAsked, listener: CountListener) {
     const { query, plan } = asked;
-    super(sources, { ...asked, fields: countedFields(plan, query.fields) }, true);
+    super(sources, { ...asked, fields: countedFields(plan, query.fields) }, CountedOnce);
     this.#asked = asked;
     this.#listener = listener;
     this.#groups = new Groups(asked.plan.shape);
@@ -67,7 +68,11 @@ class Count extends Walk {
     const { plan } = this.#asked;
     const groups = new Groups(plan.shape, OBJECT_BOUNDS);
     return {
-      found: ({ record, timeMs }) => groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record)),
+      found: ({ record, timeMs }) => {
+        // It came since its page, and others that may have it are not listed any more.
+        if (this.copies !== null && timeMs !== null && this.isBefore(timeMs, this.before.after)) return;
+        groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record));
+      },
       keep: () => {
         this.#groups.merge(groups);
         this.#isTold = false;
@@ -77,7 +82,7 @@ class Count extends Walk {
   }
 
   protected override isFull(): boolean {
-    return false;
+    return this.isBegun && (this.isOver() || this.copies?.isSpent === true);
   }
 
   protected override advanced(): void {
@@ -96,8 +101,9 @@ class Count extends Walk {
     const frontier = this.frontier();
     if (frontier === null) return null;
     const done = new Map(this.before.done.map((entry) => [entry[0].join(), entry]));
+    // Nothing of it is counted: as if it could not be read.
     for (const { job, node, batch, number } of this.out)
-      if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
+      if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null, true]);
     for (const [key, { batch, isFailed }] of this.read)
       done.set(key, isFailed ? [batch, null, null, true] : [batch, null, null]);
     // What is open moves: without this, what is before the place would be listed once more.

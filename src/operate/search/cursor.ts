@@ -13,7 +13,7 @@ export type BatchPlace = readonly [job: number, node: number, batch: number];
  * @param upTo up to here; null: all.
  * @param endMs of an object that is done: its first event, or, oldest first, its last. A search
  *   that is past it names it no more. null: not known.
- * @param isFailed it could not be read, and no copy of a record is left out for it.
+ * @param isFailed it could not be read, or nothing of it counts: no copy is left out for it.
  */
 export type Done = readonly [batch: BatchPlace, upTo: Place | null, endMs: number | null, isFailed?: true | undefined];
 
@@ -40,6 +40,7 @@ const Stored = z.tuple([
     .array(z.tuple([BatchShape, PlaceShape.nullable(), z.number().nullable(), z.literal(true).optional()]))
     .max(SEARCH_DONE_MAX),
   z.boolean(),
+  z.array(z.int()).optional(),
 ]);
 
 /** The time that the first page found, in ms since the epoch. */
@@ -78,15 +79,17 @@ export interface Ongoing {
   span: Span;
   /** Of what they covered, not all was searched. */
   lacks: boolean;
+  /** The jobs that the first page found, the broadest first; undefined: an earlier release did. */
+  jobs: readonly number[] | undefined;
 }
 
 /**
  * @param question what is searched: a cursor is of one search alone.
  * @returns null: more is done than a cursor can name.
  */
-export function writeCursor({ cursor, span, lacks }: Ongoing, question: string): string | null {
+export function writeCursor({ cursor, span, lacks, jobs }: Ongoing, question: string): string | null {
   if (cursor.done.length > SEARCH_DONE_MAX) return null;
-  const stored = [2, markOf(question), [span.sinceMs, span.untilMs], cursor.after, cursor.done, lacks];
+  const stored = [2, markOf(question), [span.sinceMs, span.untilMs], cursor.after, cursor.done, lacks, jobs];
   return toBase64Url(encodeUtf8(JSON.stringify(stored)));
 }
 
@@ -94,8 +97,8 @@ export function writeCursor({ cursor, span, lacks }: Ongoing, question: string):
 export function readCursor(text: string, question: string): Ongoing | null {
   const read = Stored.safeParse(parsedJson(new TextDecoder().decode(fromBase64(text))));
   if (!read.success) return null;
-  const [, mark, [sinceMs, untilMs], after, done, lacks] = read.data;
-  return mark === markOf(question) ? { cursor: { after, done }, span: { sinceMs, untilMs }, lacks } : null;
+  const [, mark, [sinceMs, untilMs], after, done, lacks, jobs] = read.data;
+  return mark === markOf(question) ? { cursor: { after, done }, span: { sinceMs, untilMs }, lacks, jobs } : null;
 }
 
 /** It tells mistakes, and protects nothing: a caller may search for anything anyway. */

@@ -1,7 +1,6 @@
-import { answered } from "../../base/platform.ts";
 import { identitiesIn } from "../../formats/sketch/group.ts";
 import type { Identified as Stored } from "../../formats/sketch/sketch-store.ts";
-import { ASK_MS, type SketchFiles } from "./sketch-files.ts";
+import type { SketchFiles } from "./sketch-files.ts";
 import type { Source } from "./source.ts";
 
 /** What tells which records an object has. */
@@ -25,17 +24,22 @@ export function identifier(files: SketchFiles, held: ReadonlyMap<Source, Identif
       const known = held.get(source);
       if (known !== undefined) found.set(source, known);
     }
-    await files.eachDay(sources, async ({ objects, store, marked, groups }) => {
-      const ask = async (): Promise<Stored> => (store === null ? { loose: [], groups: [] } : store.identified(marked));
-      const asked = await answered("SketchStore", ASK_MS, ask());
+    await files.eachDay(sources, async ({ objects, store, marked, ask, groups }) => {
+      const asked = await ask<Stored>(async () =>
+        store === null ? { loose: [], groups: [] } : store.identified(marked),
+      );
       const byMark = new Map<string, Identified>();
       for (const { mark, bytes, fields } of asked.loose) {
-        const load = () => loaded(async () => (await store?.identities(batchOf(mark))) ?? null);
+        const load = () => loaded(ask(async () => (await store?.identities(batchOf(mark))) ?? null));
         byMark.set(mark, { bytes, fields, load });
       }
       for (const { head, read } of await groups(asked.groups))
         for (const [mark, section] of identitiesIn(head))
-          byMark.set(mark, { bytes: section.bytes, fields: section.fields, load: () => loaded(() => read(section)) });
+          byMark.set(mark, {
+            bytes: section.bytes,
+            fields: section.fields,
+            load: () => loaded(ask(() => read(section))),
+          });
       for (const { source, of } of objects) {
         const known = byMark.get(of.mark);
         if (known !== undefined) found.set(source, known);
@@ -50,9 +54,9 @@ export function identifier(files: SketchFiles, held: ReadonlyMap<Source, Identif
 }
 
 /** null: it does not come, or there is nothing. */
-export async function loaded(load: () => Promise<Uint8Array | null>): Promise<Uint8Array | null> {
+export async function loaded(load: Promise<Uint8Array | null>): Promise<Uint8Array | null> {
   try {
-    const bytes = await answered("identities", ASK_MS, load());
+    const bytes = await load;
     return bytes === null || bytes.length === 0 ? null : bytes;
   } catch {
     return null;

@@ -1,4 +1,3 @@
-import { answered } from "../../base/platform.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
 import { wantedIn } from "../../formats/query/prune.ts";
 import { membersIn, membersOut, segmentsFor, shapeIn } from "../../formats/sketch/group.ts";
@@ -6,7 +5,7 @@ import { HASHES } from "../../formats/sketch/sketch.ts";
 import type { Asked } from "../../formats/sketch/sketch-store.ts";
 import { ALL, hashesIn, heldBy, type Wanted } from "../../formats/sketch/wanted.ts";
 import { each } from "./listing.ts";
-import { ASK_MS, type Group, type SketchFiles } from "./sketch-files.ts";
+import type { Group, SketchFiles } from "./sketch-files.ts";
 import type { Source } from "./source.ts";
 
 /** What is known of objects that hold no match. */
@@ -27,14 +26,14 @@ export function sketchLookUp(files: SketchFiles, needed: Needed): LookUp {
   return async (sources) => {
     const out = new Set<Source>();
     if (wanted === null) return { out, bytes: 0 };
-    await files.eachDay(sources, async ({ objects, store, marked, groups }) => {
+    await files.eachDay(sources, async ({ objects, store, marked, ask, groups }) => {
       const leave = (marks: readonly string[]): void => {
         const left = new Set(marks);
         for (const { source, of } of objects) if (left.has(of.mark)) out.add(source);
       };
-      const ask = async (): Promise<Asked> =>
-        store === null ? { out: [], bytes: 0, groups: [] } : store.ask(HASHES, marked, wanted);
-      const asked = await answered("SketchStore", ASK_MS, ask());
+      const asked = await ask<Asked>(async () =>
+        store === null ? { out: [], bytes: 0, groups: [] } : store.ask(HASHES, marked, wanted),
+      );
       files.count(asked.bytes);
       leave(asked.out);
       await each(await groups(asked.groups), async (group) => leave(await outOf(group, wanted)));

@@ -1,5 +1,6 @@
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
+import { Merged } from "./merged.ts";
 import type { Progress, Reading, Sources, WalkAsked, WalkBounds, WalkEnd } from "./page.ts";
 import type { Match } from "./scan.ts";
 import { wholeOf } from "./share.ts";
@@ -35,7 +36,10 @@ export async function search(sources: Sources, asked: Asked, listener: Listener)
   return new Search(sources, asked, listener).run();
 }
 
-class Search extends Walk {
+/** Where copies are merged, a page may take so many times what bounds it, until it gets on. */
+const LONGER = 2;
+
+class Search extends Walk<Merged> {
   readonly #asked: Asked;
   readonly #listener: Listener;
   readonly #hits: FirstHits;
@@ -45,7 +49,7 @@ class Search extends Walk {
   #last: Place | null;
 
   constructor(sources: Sources, asked: Asked, listener: Listener) {
-    super(sources, asked);
+    super(sources, asked, Merged);
     this.#asked = asked;
     this.#listener = listener;
     const { order, bounds } = asked;
@@ -65,7 +69,9 @@ class Search extends Walk {
 
   protected override isFull(source: Source): boolean {
     const { droppedFrom } = this.#hits;
-    return droppedFrom !== null && comparePlaces(this.edge(source), droppedFrom, this.#asked.order) > 0;
+    if (droppedFrom !== null && comparePlaces(this.edge(source), droppedFrom, this.#asked.order) > 0) return true;
+    if (this.isBefore(this.startMs, this.edge(source))) return this.isOver();
+    return this.isBegun && this.isOver(this.copies === null ? 1 : LONGER);
   }
 
   protected override begin(source: Source): Reading {

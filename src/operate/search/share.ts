@@ -1,28 +1,42 @@
 import type { Source } from "./source.ts";
 
+/** Times of events, in whole ms since the epoch: from the first to the last of each pair, in order. */
+export type Times = readonly (readonly [firstMs: number, lastMs: number])[];
+
 /** What of an object's time is read. */
 export interface Share {
-  firstMs: number;
-  lastMs: number;
-  /** Of other jobs: they are read instead. */
-  without: readonly (Share & { job: number })[];
+  times: Times;
+  /** This job is read instead in the rest of it; null: there is none. */
+  instead: number | null;
 }
 
-export function isIn({ firstMs, lastMs, without }: Share, timeMs: number): boolean {
-  return firstMs <= timeMs && timeMs <= lastMs && !without.some((share) => isIn(share, timeMs));
+export function isIn(times: Times, timeMs: number): boolean {
+  const ms = Math.floor(timeMs);
+  return times.some(([firstMs, lastMs]) => firstMs <= ms && ms <= lastMs);
 }
 
-/** Whether nothing of it is read. */
-export function isNone(share: Share): boolean {
-  const edges = [...edgesIn(share)].sort((a, b) => a - b);
-  return !edges.some((ms, i) => isIn(share, ms) || isIn(share, (ms + (edges[i + 1] ?? ms)) / 2));
+/** What of some times is in none of the others. */
+export function without(times: Times, others: readonly Times[]): Times {
+  const sorted = others.flat().sort(([a], [b]) => a - b);
+  return times.flatMap(([firstMs, lastMs]) => {
+    const left: [number, number][] = [];
+    let fromMs = firstMs;
+    for (const [otherMs, untilMs] of sorted) {
+      if (otherMs > fromMs && fromMs <= lastMs) left.push([fromMs, Math.min(otherMs - 1, lastMs)]);
+      fromMs = Math.max(fromMs, untilMs + 1);
+    }
+    if (fromMs <= lastMs) left.push([fromMs, lastMs]);
+    return left;
+  });
 }
 
-/** Between two of these times, all is as in the middle. */
-function* edgesIn({ firstMs, lastMs, without }: Share): Generator<number> {
-  yield firstMs;
-  yield lastMs;
-  for (const share of without) yield* edgesIn(share);
+/** So many pairs are held of each object. */
+const PAIRS_MAX = 16;
+
+/** The same times, and maybe some between them. */
+export function roughly(times: Times): Times {
+  const [first, last] = [times[0], times.at(-1)];
+  return times.length <= PAIRS_MAX || !first || !last ? times : [[first[0], last[1]]];
 }
 
 /** What a part of an object's time is of. */

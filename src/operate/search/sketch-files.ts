@@ -33,6 +33,8 @@ export interface SketchedDay {
   /** Of those that a manifest lists: null. */
   store: DurableObjectStub<SketchStore> | null;
   marked: Marked[];
+  /** As {@link SketchFiles.ask}. */
+  ask<T>(question: () => Promise<T>): Promise<T>;
   /** The groups that the store names; without it, those of the manifests. */
   groups(named: Asked["groups"]): Promise<Group[]>;
 }
@@ -88,23 +90,39 @@ export class SketchFiles {
       [job, files === undefined ? node : "all", day].join(),
     );
     await settled([...days], DAYS_AT_ONCE, async ([name, objects]) => {
-      if (this.#silent.has(name)) return;
       try {
-        await ask(this.#day(objects));
+        await ask(this.#day(name, objects));
       } catch (error) {
-        if (error instanceof TimeoutError) this.#silent.add(name);
         log.warn("sketches were not asked", { job: objects[0]?.source.job, error: errorText(error) });
       }
     });
   }
 
-  #day(objects: SketchedDay["objects"]): SketchedDay {
+  /** @throws TimeoutError, at once if the store was late before; and whatever the question throws. */
+  async ask<T>(store: string, question: () => Promise<T>): Promise<T> {
+    try {
+      if (this.#silent.has(store)) throw new TimeoutError(store, ASK_MS);
+      return await answered(store, ASK_MS, question());
+    } catch (error) {
+      if (error instanceof TimeoutError) this.#silent.add(store);
+      throw error;
+    }
+  }
+
+  #day(name: string, objects: SketchedDay["objects"]): SketchedDay {
     const [{ source, of }] = objects as [SketchedDay["objects"][number]];
     const { job, node } = source;
+    const ask = <T>(question: () => Promise<T>): Promise<T> => this.ask(`SketchStore ${name}`, question);
     const marked = objects.map(({ source: { batch }, of: { mark } }) => ({ batch, mark }));
     if (of.files !== undefined) {
       const { files } = of;
-      return { objects, store: null, marked, groups: () => this.#archived(job, of, files, new Set(markedIn(marked))) };
+      return {
+        objects,
+        store: null,
+        marked,
+        ask,
+        groups: () => this.#archived(job, of, files, new Set(markedIn(marked))),
+      };
     }
     const store = sketchesOf(this.#sketches, job, node, of.day);
     const groups = async (named: Asked["groups"]): Promise<Group[]> =>
@@ -115,7 +133,7 @@ export class SketchFiles {
         const here = ({ from, bytes }: ByteRange) => this.#readHere(store, id, from, bytes);
         return [this.#group(head, key === null ? here : this.#inBucket(job, of, key))];
       });
-    return { objects, store, marked, groups };
+    return { objects, store, marked, ask, groups };
   }
 
   #group(head: Head, read: (range: ByteRange) => Promise<Uint8Array | null>): Group {

@@ -103,7 +103,10 @@ export async function listSources(
     if (state === "delivered")
       sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
     else if (object.identified)
-      held.set(source, { ...object.identified, load: () => loaded(() => identitiesOf(env, searched, node, batch)) });
+      held.set(source, {
+        ...object.identified,
+        load: () => loaded(sketches.ask(`JobReader ${job},${node}`, () => identitiesOf(env, searched, node, batch))),
+      });
   }
   const lookUp = needed === null ? null : sketchLookUp(sketches, needed);
   const indexBytes = archived?.bytes ?? 0;
@@ -144,7 +147,7 @@ function sourceOf(
   segment: () => Reader,
 ): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
-  const inSketch = (one: Searchable) => loaded(async () => inSketchOf(env, job, node, one));
+  const inSketch = (one: Searchable) => loaded(answered("SketchStore", ASK_MS, inSketchOf(env, job, node, one)));
   // One literal: put together of several, it takes 400 bytes more.
   return {
     job: job.id,

@@ -1,4 +1,3 @@
-import type { SearchSpan } from "../../ship/reader/searchable.ts";
 import type { Copies } from "./copies.ts";
 import type { LookedUp, LookUp } from "./look-up.ts";
 import { wholeOf } from "./share.ts";
@@ -9,9 +8,6 @@ export interface Queue {
   lookUp: LookUp | undefined;
   /** Objects whose sketches are asked at once. */
   lookAhead: number;
-  /** As of `Sources`. */
-  listedToMs: number | null;
-  order: SearchSpan["order"];
   compare(a: Source, b: Source): number;
   /** @param skipped so many of those that are out were to be read. */
   looked(looked: LookedUp, skipped: number): void;
@@ -57,31 +53,23 @@ export class Unread {
   }
 
   /**
-   * The next in order; where each record is taken of one object, what has it rather comes first.
-   * @param copies null: it does not matter what comes first.
+   * The next in order, or what has to be read before it.
+   * @param copies null: all is of one job.
    * @param isIdle this page gets no further otherwise.
    * @returns null: no other can be decided on this page.
    */
   next(copies: Copies | null, underWay: ReadonlyMap<Source, unknown>, isIdle: boolean): Next | null {
     for (const first of this.#left) {
       let source = first;
-      const before = () => copies?.broader(source) ?? [];
+      const before = () => copies?.awaited(source) ?? [];
       for (let other: Source | undefined = first; other !== undefined; ) {
         source = other;
         other = before().find((one) => this.#open.has(one));
       }
-      const isIn = copies === null || !this.isCutOff(source, copies);
-      if (isIn || (isIdle && first === this.#left.at(-1)))
+      if (!copies?.isCutOff(source) || (isIdle && first === this.#left.at(-1)))
         return { source, after: before().find((other) => underWay.has(other)) };
     }
     return null;
-  }
-
-  /** Whether objects that decide which of its records are its own may not be listed. */
-  isCutOff(source: Source, copies: Copies): boolean {
-    const { listedToMs, order } = this.#of;
-    if (listedToMs === null || copies.isBroadest(source)) return false;
-    return order === "newest" ? source.firstMs <= listedToMs : source.lastMs >= listedToMs;
   }
 
   /** Nothing is begun meanwhile that may turn out to hold no match. */
@@ -95,11 +83,6 @@ export class Unread {
 
   isOut(source: Source): boolean {
     return this.#out.has(wholeOf(source));
-  }
-
-  /** Nothing of it is read, and no match is in it. */
-  leave(source: Source): void {
-    this.#out.add(source);
   }
 
   /** Asks the sketches of the first objects. */

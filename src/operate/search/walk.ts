@@ -1,11 +1,12 @@
 import { within } from "../../base/platform.ts";
+import { bitsOf } from "../../formats/output/format.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
-import { Copies, type Judged } from "./copies.ts";
+import type { Again, Copies, Judged, Searching } from "./copies.ts";
 import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, type Place } from "./hits.ts";
 import type { NotSearched, Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
 import { readSource } from "./read-source.ts";
-import { isIn, wholeOf } from "./share.ts";
+import { wholeOf } from "./share.ts";
 import { type Known, keyOf, type Source } from "./source.ts";
 import { Unread } from "./unread.ts";
 
@@ -18,9 +19,6 @@ const PREPARED = 100;
 /** How often progress is told at least, in ms. */
 const TELL_MS = 1_000;
 
-/** Where copies are merged, a page may take so many times what bounds it, until it gets on. */
-const LONGER = 2;
-
 /** How often what waits in its reader is read, where it goes while it is read. */
 const HELD_TRIES = 3;
 
@@ -30,15 +28,16 @@ const HELD_TRIES = 3;
  */
 const REFUSALS_MAX = 3;
 
+/** Why records of an object are not searched. */
+const UNDECIDED = "which of its records are in objects of other jobs, too, is not to be had: search this job alone";
+const LEFT = "some match by fields that copies in broader jobs lack, which count instead: search this job alone";
+
 /**
  * Reads the objects of one page, the newest or oldest first by their last (first) event, some side
  * by side. Sketches are asked for some objects ahead, so that the first match waits for those
- * alone. What becomes of the matches is another matter: see `begin`.
- *
- * Of several jobs, what is decided of a record hangs on the objects that are listed, and on those
- * that could not be read, never on what was told: so pages agree. See copies.ts.
+ * alone. What becomes of the matches is another matter: see `begin`; and of copies: copies.ts.
  */
-export abstract class Walk {
+export abstract class Walk<Kind extends Copies> {
   readonly #asked: WalkAsked;
   protected readonly sources: Sources;
   /** The end of the page before. */
@@ -48,8 +47,7 @@ export abstract class Walk {
   readonly #doneBefore: ReadonlyMap<string, Place | null>;
   readonly #unread: Unread;
   /** null: all is of one job. */
-  protected readonly copies: Copies | null;
-  readonly #isOnce: boolean;
+  protected readonly copies: Kind | null;
   /** Nothing of them is read. */
   protected readonly out: Known[];
   readonly #underWay = new Map<Source, Promise<void>>();
@@ -63,26 +61,24 @@ export abstract class Walk {
   readonly #named = new Set<Source>();
   readonly #startedMs: number;
   /** No match of this page comes before this time. */
-  readonly #startMs: number;
+  protected readonly startMs: number;
   /** Of all that was begun, before compression. */
   #rawBytes = 0;
-  #begun = 0;
   #toldMs: number;
 
-  /** @param isOnce as of {@link Copies}. */
-  constructor(sources: Sources, asked: WalkAsked, isOnce = false) {
+  /** @param Kind of copies. */
+  constructor(sources: Sources, asked: WalkAsked, Kind: new (of: Searching) => Kind) {
     this.sources = sources;
     this.#asked = asked;
-    this.#isOnce = isOnce;
     const { order, cursor } = asked;
-    this.#jobs = sources.order ?? [...new Set(sources.list.map(({ job }) => job))].sort((a, b) => a - b);
     this.before = cursor ?? { after: null, done: [] };
+    this.#jobs = sources.order ?? [...new Set(sources.list.map(({ job }) => job))].sort((a, b) => a - b);
     this.#doneBefore = new Map(this.before.done.map(([batch, upTo]) => [batch.join(), upTo]));
     const left = sources.list.filter(
       (source) => !this.#isPast(source, this.before.after) && this.#doneBefore.get(keyOf(source)) !== null,
     );
     this.#unread = new Unread(left, {
-      ...{ lookUp: sources.lookUp, listedToMs: sources.listedToMs, order },
+      lookUp: sources.lookUp,
       lookAhead: asked.bounds.lookAhead ?? LOOK_MAX,
       compare: (a, b) => comparePlaces(this.edge(a), this.edge(b), order),
       looked: ({ out, bytes }, skipped) => {
@@ -93,7 +89,7 @@ export abstract class Walk {
         this.#tellInTime();
       },
     });
-    this.copies = this.#copiesOf(sources);
+    this.copies = this.#jobs.length < 2 ? null : new Kind(this.#searching(sources));
     this.out = [...(sources.unsearchable ?? [])];
     this.progress = {
       objects: left.length,
@@ -106,14 +102,14 @@ export abstract class Walk {
       reachedMs: null,
     };
     const [first] = this.#unread.first(1);
-    this.#startMs = this.before.after?.[0] ?? (first === undefined ? 0 : this.edge(first)[0]);
+    this.startMs = this.before.after?.[0] ?? (first === undefined ? 0 : this.edge(first)[0]);
     this.#startedMs = asked.platform.now();
     this.#toldMs = this.#startedMs;
   }
 
   /** What becomes of the matches of this object. */
   protected abstract begin(source: Source): Reading;
-  /** Whether no match of this object, and of those after it, is wanted on this page. */
+  /** Whether this object, and all after it, are left to another page: each page gets on. */
   protected abstract isFull(source: Source): boolean;
   /** Fewer objects are unread. */
   protected abstract advanced(): void;
@@ -137,13 +133,12 @@ export abstract class Walk {
   async #work(): Promise<void> {
     for (;;) {
       await this.#unread.looked();
-      const isIdle = this.read.size + this.#underWay.size === 0;
-      const next = this.#unread.next(this.#isOnce ? this.copies : null, this.#underWay, isIdle);
-      if (next === null || this.#isEnough(next.source)) return;
+      const next = this.#unread.next(this.copies, this.#underWay, !this.isBegun);
+      if (next === null || this.#asked.signal.aborted || this.isFull(next.source)) return;
       const { source, after } = next;
       if (after !== undefined) await this.#underWay.get(after);
       // Too late, it is read without: this page gets on, whatever its sketches say.
-      else if (!this.#isLate && !this.#unread.isLookedUp(source)) await this.#unread.lookAhead(source);
+      else if (!this.#isLate() && !this.#unread.isLookedUp(source)) await this.#unread.lookAhead(source);
       else {
         this.#unread.take(source);
         const read = this.#judgeAndRead(source);
@@ -156,97 +151,81 @@ export abstract class Walk {
     }
   }
 
-  get #isLate(): boolean {
-    return this.#asked.platform.now() - this.#startedMs >= this.#asked.bounds.ms;
+  /** Whether something was read, or left out, or will be. */
+  protected get isBegun(): boolean {
+    return this.read.size + this.#underWay.size > 0;
   }
 
-  #copiesOf({ list, identify, span }: Sources): Copies | null {
-    if (this.#jobs.length < 2) return null;
-    const copies = new Copies({
-      ...{ list, order: this.#jobs, identify: identify ?? (async () => new Map()), isOnce: this.#isOnce },
+  /** Whether the bounds of a page are reached, or so many times these. */
+  protected isOver(times = 1): boolean {
+    return this.#rawBytes >= times * this.#asked.bounds.rawBytes || this.#isLate(times);
+  }
+
+  #isLate(times = 1): boolean {
+    return this.#asked.platform.now() - this.#startedMs >= times * this.#asked.bounds.ms;
+  }
+
+  #searching({ list, unsearchable = [], listedToMs, identify, span }: Sources): Searching {
+    const sources = new Map(list.map((source) => [keyOf(source), source]));
+    const isListed = new Set([...sources.keys(), ...unsearchable.map(keyOf)]);
+    const done = this.before.done.filter(([, upTo, , isFailed]) => upTo === null && !isFailed);
+    const failed = this.before.done.filter(([, , , isFailed]) => isFailed);
+    const listedOf = (some: Cursor["done"]) => new Set(some.flatMap(([batch]) => sources.get(batch.join()) ?? []));
+    return {
+      ...{ list, listedToMs, order: this.#jobs, identify: identify ?? (async () => new Map()) },
       span: span ?? { sinceMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY },
-      look: (sources) => this.#unread.lookAt(sources),
+      isNewest: this.#asked.order === "newest",
+      asked: bitsOf(this.#asked.query.fields),
+      look: (some) => this.#unread.lookAt(some),
       isOut: (source) => this.#unread.isOut(source),
-    });
-    const failed = new Set(this.before.done.flatMap(([batch, , , isFailed]) => (isFailed ? [batch.join()] : [])));
-    for (const source of list) {
-      const key = keyOf(source);
-      if (failed.has(key)) copies.distrust(source);
-      // A count may have read it.
-      else if (!this.#isOnce && this.#doneBefore.get(key) === null) this.#unread.leave(source);
-    }
-    return copies;
+      done: listedOf(done),
+      failed: listedOf(failed),
+      gone: done.flatMap(([[job, ...place], , endMs]) =>
+        isListed.has([job, ...place].join()) ? [] : [{ job, endMs }],
+      ),
+    };
   }
 
   async #judgeAndRead(source: Source): Promise<void> {
-    this.#begun += 1;
-    const judged = await this.#judge(source);
-    if (judged !== null) await this.#readOne(source, judged);
-    else this.#begun -= 1;
+    const judged = this.copies && (await this.#judge(source, this.copies));
+    if (judged !== "left") await this.#readOne(source, judged);
   }
 
-  /** What is read of an object; null: nothing that no other has. */
-  async #judge(source: Source): Promise<Judged | null> {
-    const { firstMs, lastMs } = source;
-    if (this.copies === null) return { firstMs, lastMs, without: [], others: [] };
-    const undecided = "which of its records are in objects of other jobs, too, is not to be had: search this job alone";
-    if (this.#isOnce && this.#unread.isCutOff(source, this.copies)) {
-      this.#fail(source, undecided);
-      return null;
-    }
-    await this.copies.prepare([source, ...this.#unread.first(PREPARED)]);
-    const verdict = await this.copies.judge(source);
-    const bytes = this.copies.takeBytes();
+  /** What is read of an object, if it is. */
+  async #judge(source: Source, copies: Copies): Promise<Judged | "left"> {
+    await copies.prepare([source, ...this.#unread.first(PREPARED)]);
+    const verdict = await copies.judge(source);
+    const bytes = copies.takeBytes();
     this.progress.sketchBytes += bytes;
     this.#rawBytes += bytes;
     if (verdict.kind === "undecided") {
-      this.#fail(source, undecided);
-      return null;
+      this.#fail(source, UNDECIDED);
+      return "left";
     }
-    // What is counted is not decided anew.
-    if (this.#isOnce && verdict.kind !== "read") this.#end(source, false);
     if (verdict.kind === "covered") {
       this.progress.skipped += 1;
       this.progress.copies += 1;
-      return null;
-    }
-    const [other] = verdict.without;
-    if (other !== undefined && !this.#named.has(wholeOf(source))) {
+    } else if (verdict.instead !== null && !this.#named.has(wholeOf(source))) {
       this.#named.add(wholeOf(source));
       const what = verdict.kind === "read" ? "a part of it was not read, as " : "";
-      this.#leave(
-        source,
-        `${what}job ${other.job} may ship the same records, and which is not known: search this job alone`,
-      );
+      const why = `job ${verdict.instead} may ship the same records, and which is not known: search this job alone`;
+      this.#leave(source, what + why);
     }
-    return verdict.kind === "read" ? verdict : null;
+    if (verdict.kind === "read") return verdict;
+    this.#end(source, false);
+    return "left";
   }
 
   /** Copies of what an object does not give are looked for. */
-  #distrust(source: Source): void {
-    const { again, covered } = this.copies?.distrust(source) ?? { again: [], covered: 0 };
-    // Nothing was left out for it yet: it came first.
-    if (this.#isOnce) return;
+  #readAgain({ sources, covered }: Again): void {
     this.progress.skipped -= covered;
     this.progress.copies -= covered;
     const isWanted = (one: Source) => !this.#unread.isOut(one) && !this.#isPast(one, this.before.after);
-    this.#unread.add(again.filter(isWanted));
+    this.#unread.add(sources.filter(isWanted));
   }
 
-  /** Whether this source, and all after it, are left to another page. */
-  #isEnough(source: Source): boolean {
-    const { bounds, signal } = this.#asked;
-    if (this.isFull(source) || signal.aborted) return true;
-    // One is read in any case, so that every page gets on.
-    if (this.#begun === 0) return false;
-    if (this.#isOnce && this.copies?.isSpent) return true;
-    if (this.#rawBytes < bounds.rawBytes && !this.#isLate) return false;
-    if (this.copies === null || this.#isOnce || this.#isBefore(this.#startMs, this.edge(source))) return true;
-    const ms = this.#asked.platform.now() - this.#startedMs;
-    return this.#rawBytes >= LONGER * bounds.rawBytes || ms >= LONGER * bounds.ms;
-  }
-
-  async #readOne(source: Source, judged: Judged): Promise<void> {
+  /** @param judged null: all of it is wanted. */
+  async #readOne(source: Source, judged: Judged | null): Promise<void> {
     const { job } = source;
     const known = this.copies?.identified(source) ?? null;
     if (!source.isHeld && (this.#refusals.get(job) ?? 0) >= REFUSALS_MAX)
@@ -257,7 +236,10 @@ export abstract class Walk {
       const reading = this.begin(source);
       try {
         const { bytes, records, unreadable, identities } = await readSource(source, {
-          ...{ query, fields, known, signal, platform, found: this.#ownOf(source, judged, reading) },
+          ...{ query, fields, known, signal, platform },
+          found: (match, record) => {
+            if (judged === null || judged.takes(match.timeMs, record)) reading.found(match, record);
+          },
           read: (some) => {
             this.progress.bytesRead += some;
           },
@@ -269,9 +251,9 @@ export abstract class Walk {
         this.progress.read += 1;
         if (unreadable > 0) {
           this.#leave(source, `${unreadable} of its lines are not JSON records`);
-          // What was counted stays so.
-          if (!this.#isOnce) this.#distrust(source);
+          if (this.copies !== null) this.#readAgain(this.copies.lack(source));
         }
+        if (judged?.hasLeft()) this.#leave(source, LEFT);
         this.#end(source, false);
         reading.keep();
         if (!source.isHeld) this.#refusals.set(job, 0);
@@ -287,23 +269,10 @@ export abstract class Walk {
     }
   }
 
-  /** Tells the matches that are taken of this object. */
-  #ownOf({ whole }: Source, judged: Judged, { found }: Reading): Reading["found"] {
-    const isShared = whole !== undefined || judged.without.length > 0;
-    const isCompared = this.#isOnce && this.copies !== null;
-    return (match, record) => {
-      const { timeMs } = match;
-      if (isShared && !(timeMs !== null && isIn(judged, timeMs))) return;
-      // It came since its page, and others that may have it are not listed any more.
-      if (isCompared && timeMs !== null && this.#isBefore(timeMs, this.before.after)) return;
-      if (record === "" || !judged.others.some((other) => other.holds(record))) found(match, record);
-    };
-  }
-
   #fail(source: Source, why: string): void {
     this.#leave(source, why);
     this.#end(source, true);
-    this.#distrust(source);
+    if (this.copies !== null) this.#readAgain(this.copies.fail(source));
   }
 
   #end(source: Source, isFailed: boolean): void {
@@ -334,7 +303,7 @@ export abstract class Walk {
           ...isFailed,
         ],
       )
-      .filter(([, , endMs]) => endMs === null || !this.#isBefore(endMs, after));
+      .filter(([, , endMs]) => endMs === null || !this.isBefore(endMs, after));
   }
 
   /** The time of the last hit that an object can have; null: it may get records of any time. */
@@ -343,7 +312,7 @@ export abstract class Walk {
     return this.#asked.order === "newest" ? firstMs : lastMs;
   }
 
-  #isBefore(timeMs: number, place: Place | null): boolean {
+  protected isBefore(timeMs: number, place: Place | null): boolean {
     if (place === null) return false;
     return this.#asked.order === "newest" ? timeMs > place[0] : timeMs < place[0];
   }
@@ -359,7 +328,7 @@ export abstract class Walk {
 
   /** Whether every hit that it can have comes before this place. */
   #isPast({ firstMs, lastMs }: Source, place: Place | null): boolean {
-    return this.#isBefore(this.#asked.order === "newest" ? firstMs : lastMs, place);
+    return this.isBefore(this.#asked.order === "newest" ? firstMs : lastMs, place);
   }
 
   /** No hit of it comes before this place. */

@@ -61,8 +61,8 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const span = read?.span ?? spanOf(sent, platform.now());
   const query = compileQuery({ ...span, all: askedIn(sent) });
   const plan = sent.count === undefined ? null : planOf(sent.count, span);
-  const counted = plan === null ? undefined : countedFields(plan, query.fields);
-  const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform, counted);
+  const counted = plan === null ? [] : [query.fields, countedFields(plan, query.fields)];
+  const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, read?.jobs, config, platform, counted);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
   const archive = await archiveOf(c.env, listedFromMs);
   if (span.sinceMs < listedFromMs && archive === null)
@@ -79,7 +79,9 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
       await free();
       return success(c, presentEstimate(estimated, notSearched));
     }
-    const listed = await list(from, read === null ? [] : whollyDone(read.cursor, jobs.length > 1));
+    const all = read?.jobs ?? ids;
+    const without = read === null ? [] : whollyDone(read.cursor, all.length > 1);
+    const listed = { ...(await list(from, without)), order: all };
     const lines = answerLines({
       listed,
       notSearched,
@@ -189,14 +191,16 @@ function wrong(pointer: string, message: string): Error {
 
 /**
  * The jobs that are searched, each with where its objects are; and why others are not.
+ * @param before those of the pages before, in their order: what others have came since.
  * @param counted as of {@link compareBreadth}.
  */
 async function searchedJobs(
   c: AppContext,
   wanted: number | undefined,
+  before: readonly number[] | undefined,
   config: Config,
   platform: Platform,
-  counted: ReadonlySet<string> | null | undefined,
+  counted: Parameters<typeof compareBreadth>[2],
 ): Promise<{ jobs: SearchedJob[]; reruns: SearchedRerun[]; notSearched: NotSearched[] }> {
   const control = controlPlane(c.env.CONTROL);
   const [all, everyRerun]: [StoredJob[], SearchedRerun[]] = await Promise.all([control.list(), control.reruns(wanted)]);
@@ -205,7 +209,11 @@ async function searchedJobs(
   const jobs: SearchedJob[] = [];
   const notSearched: NotSearched[] = [];
   const broadestFirst = stored.toSorted((a, b) => compareBreadth(a.config, b.config, counted));
-  for (const { config: job, createdMs } of broadestFirst) {
+  const byId = new Map(stored.map((each) => [each.config.id, each]));
+  for (const id of before ?? [])
+    if (!byId.has(id)) notSearched.push({ job: id, object: null, why: "it was deleted since the first page" });
+  const inOrder = before?.flatMap((id) => byId.get(id) ?? []) ?? broadestFirst;
+  for (const { config: job, createdMs } of inOrder) {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {

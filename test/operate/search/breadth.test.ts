@@ -20,7 +20,7 @@ const JOBS = [
   job(6, {}, ["Outcome"]),
 ];
 
-const ordered = (counted?: ReadonlySet<string> | null): number[] =>
+const ordered = (...counted: (ReadonlySet<string> | null)[]): number[] =>
   JOBS.toReversed()
     .sort((a, b) => compareBreadth(a, b, counted))
     .map(({ id }) => id);

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hit } from "../../../src/operate/search/hits.ts";
-import type { NotSearched, Progress } from "../../../src/operate/search/page.ts";
-import { type Bounds, search } from "../../../src/operate/search/search.ts";
+import { searched } from "./asked-of-jobs.ts";
 import {
   FAULTS,
   type Fault,
@@ -11,39 +10,12 @@ import {
   ids,
   type Minted,
   matches,
-  type Order,
   orders,
-  pagesOf,
-  QUERY,
   type Setting,
   type Stored,
   setting,
+  silences,
 } from "./several-jobs.ts";
-
-interface Found {
-  hits: Hit[];
-  notSearched: NotSearched[];
-  progress: Progress;
-}
-
-/** All pages, one after the other. @param beyond so many more are listed than one moment has. */
-async function searched(of: Setting, order: Order, bounds: Partial<Bounds>, beyond = 100): Promise<Found> {
-  const found: Found = { hits: [], notSearched: [], progress: {} as Progress };
-  await pagesOf(of, order, beyond, async (sources, cursor) => {
-    const end = await search(
-      sources,
-      {
-        ...{ query: QUERY, order, cursor, signal: new AbortController().signal, platform: { now: () => 0 } },
-        bounds: { limit: 1_000, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 2, lookAhead: 2, ...bounds },
-      },
-      { hits: (hits) => void found.hits.push(...hits), progress: () => {} },
-    );
-    found.notSearched.push(...end.notSearched);
-    found.progress = end.progress;
-    return end;
-  });
-  return found;
-}
 
 const idOf = ({ json }: Hit): number => (JSON.parse(json) as { id: number }).id;
 const bitsOf = (fields: number): number => [1, 2, 4].filter((bit) => (fields & bit) > 0).length;
@@ -97,6 +69,32 @@ describe("a search over objects of several jobs", () => {
       }),
       { numRuns: 800 },
     );
+  });
+
+  it("tells each record once, whichever jobs a page finds nothing of", async () => {
+    await fc.assert(
+      fc.asyncProperty(setting(FAULTS, true), orders, bounds, silences, async (of, order, bounded, silent) => {
+        const told = (await searched(of, order, bounded, 100, silent)).hits.map(idOf);
+        expect(told).toHaveLength(new Set(told).size);
+        const isThere = ({ job }: Stored) => !silent.some((jobs) => jobs.includes(job));
+        for (const id of ids) if (findable(of, id).some(isThere)) expect(told).toContain(id);
+      }),
+      { numRuns: 800 },
+    );
+  });
+
+  it("does not take records to be in an open batch that came after it was listed", async () => {
+    const record = (id: number, time: number): Minted => ({ id, time, match: "always" });
+    const stored = { fault: "none", isTold: true, isLooked: false } as const;
+    const late = record(2, 9);
+    // What is at 5 is told before the open batch is read, which would be too late for what is at 9.
+    const objects: Stored[] = [
+      { ...stored, job: 2, batch: 0, records: [record(0, 0), late], listed: 1 },
+      { ...stored, job: 2, batch: 1, records: [record(1, 5)] },
+      { ...stored, job: 1, batch: 2, records: [record(0, 0), late] },
+    ];
+    const { hits } = await searched({ objects, fields: [2, 2, 1] }, "newest", { atOnce: 1 });
+    expect(hits.map(idOf)).toEqual([2, 1, 0]);
   });
 
   it("does not read what is in objects of a broader job", async () => {

@@ -1,10 +1,7 @@
 /** Counts over objects of several jobs: each record once, whatever is not read. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Row } from "../../../src/operate/search/count/groups.ts";
-import { planCount } from "../../../src/operate/search/count/plan.ts";
-import { count } from "../../../src/operate/search/count.ts";
-import type { NotSearched, WalkBounds } from "../../../src/operate/search/page.ts";
+import { countedIn } from "./asked-of-jobs.ts";
 import {
   BROADEST,
   FAULTS,
@@ -13,68 +10,18 @@ import {
   ids,
   type Minted,
   matches,
-  type Order,
   orders,
-  pagesOf,
   QUERY,
   type Setting,
   type Stored,
   setting,
+  silences,
 } from "./several-jobs.ts";
 
-const SPAN_MS = 100;
-
-/** `job id` of what was counted, as often as it was. */
-interface Counted {
-  counted: string[];
-  notSearched: NotSearched[];
-  read: number;
-  copies: number;
-}
-
-async function countedIn(of: Setting, order: Order, bounds: Partial<WalkBounds>, beyond = 100): Promise<Counted> {
-  // The name tells the job and the record.
-  const planned = planCount({ by: ["ScriptName"] }, SPAN_MS);
-  if (!planned.ok) throw new Error(JSON.stringify(planned.faults));
-  const { plan } = planned;
-  const counted: string[] = [];
-  let rows: readonly Row[] = [];
-  const ends = await pagesOf(of, order, beyond, async (sources, cursor) => {
-    const end = await count(
-      sources,
-      {
-        ...{ query: QUERY, plan, top: 1_000, order, cursor, signal: new AbortController().signal },
-        platform: { now: () => 0 },
-        bounds: { rawBytes: 1e9, ms: 1e9, atOnce: 2, lookAhead: 2, ...bounds },
-      },
-      {
-        groups: (all) => {
-          rows = all;
-        },
-        progress: () => {},
-      },
-    );
-    for (const { by, values } of rows) counted.push(...Array.from({ length: Number(values[0]) }, () => String(by[0])));
-    return end;
-  });
-  const sum = (of: (end: (typeof ends)[number]) => number): number => ends.reduce((sum, end) => sum + of(end), 0);
-  return {
-    counted,
-    notSearched: ends.flatMap((end) => end.notSearched),
-    read: sum(({ progress }) => progress.read),
-    copies: sum(({ progress }) => progress.copies),
-  };
-}
-
-/** Whether a search finds out that an object cannot be read: its sketch may rule it out before. */
-const fails = (of: Setting, { fault, isLooked, job, records }: Stored): boolean =>
-  fault === "without identities" ||
-  (fault !== "none" && !(isLooked && !records.some((record) => matches(record, fieldsOf(of, job)))));
-
-/** Of the objects that have a record and do not fail, that of the broadest job. */
+/** Of the objects that have a record, can be read and are not out, that of the broadest job. */
 const broadest = (of: Setting, id: number): Stored | undefined =>
-  holders(of, id, false)
-    .filter((object) => !fails(of, object))
+  holders(of, id)
+    .filter(({ isLooked, job, records }) => !isLooked || records.some((record) => matches(record, fieldsOf(of, job))))
     .sort((a, b) => BROADEST.indexOf(a.job) - BROADEST.indexOf(b.job))[0];
 
 /** What a slow count counts. */
@@ -115,6 +62,43 @@ describe("a count over objects of several jobs", () => {
         }
         // Of the broadest job, nothing is left out for others.
         for (const name of expected(of)) if (name.startsWith(`${BROADEST[0]} `)) expect(counted).toContain(name);
+      }),
+      { numRuns: 800 },
+    );
+  });
+
+  it("counts each record once or names what has it, whichever jobs a page finds nothing of", async () => {
+    await fc.assert(
+      fc.asyncProperty(setting(FAULTS, true), orders, bounds, silences, async (of, order, bounded, silent) => {
+        const { counted, notSearched } = await countedIn(of, order, bounded, 100, silent);
+        const told = idsOf(counted);
+        expect(told).toEqual([...new Set(told)]);
+        const isThere = ({ job }: Stored) => !silent.some((jobs) => jobs.includes(job));
+        const named = new Set(notSearched.map(({ object }) => object));
+        for (const { id, match } of of.objects.flatMap(({ records }) => records)) {
+          if (match !== "always" || !holders(of, id).some(isThere) || told.includes(String(id))) continue;
+          expect(holders(of, id, false).some(({ batch }) => named.has(batch))).toBe(true);
+        }
+      }),
+      { numRuns: 800 },
+    );
+  });
+
+  it("counts what a search finds, or names what matches by fields that another copy lacks", async () => {
+    const query = { ...QUERY, fields: null };
+    await fc.assert(
+      fc.asyncProperty(setting(FAULTS, true), orders, bounds, async (of, order, bounded) => {
+        const { counted, notSearched } = await countedIn(of, order, bounded, 100, undefined, query);
+        const told = idsOf(counted);
+        expect(told).toEqual([...new Set(told)]);
+        const named = new Set(notSearched.map(({ object }) => object));
+        for (const id of ids) {
+          const found = holders(of, id).filter(({ job, records }) =>
+            records.some((record) => record.id === id && matches(record, fieldsOf(of, job))),
+          );
+          if (found.length > 0 && !told.includes(String(id)))
+            expect(found.some(({ batch }) => named.has(batch))).toBe(true);
+        }
       }),
       { numRuns: 800 },
     );

@@ -9,13 +9,18 @@ export interface CountAnswer {
   end: EndLine & { other: Rest | null; overflow: boolean };
 }
 
-/** An answer of `POST /search` with `count`, read to its end. @throws unless it is whole. */
+/** An answer of `POST /search` with `count`, as {@link readCount}. */
 export async function countOf(question: object): Promise<CountAnswer> {
   const response = await exports.default.fetch(`http://logship.test/client/v4/accounts/${ACCOUNT}/logship/search`, {
     method: "POST",
     headers: { authorization: `Bearer ${ADMIN_TOKEN}`, "content-type": "application/json" },
     body: JSON.stringify(question),
   });
+  return readCount(response);
+}
+
+/** @throws unless it is whole. */
+export async function readCount(response: Response): Promise<CountAnswer> {
   const text = new TextDecoder().decode(await response.arrayBuffer());
   if (response.status !== 200) throw new Error(`${response.status} ${text}`);
   const lines = text

@@ -1,11 +1,12 @@
 /** What a search believes of sketches in a bucket: those of the very bytes that it asks about. */
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { concat } from "../../../src/base/bytes.ts";
 import type { ListedSketch } from "../../../src/formats/manifest/manifest.ts";
 import { HASHES } from "../../../src/formats/sketch/sketch.ts";
 import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
 import { termHash } from "../../../src/formats/sketch/terms.ts";
+import { identifier } from "../../../src/operate/search/identify.ts";
 import { sketchLookUp } from "../../../src/operate/search/look-up.ts";
 import { type Sketched, SketchFiles } from "../../../src/operate/search/sketch-files.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
@@ -78,5 +79,31 @@ describe.each([
       expect([await isOut(1, "alpha", isOld), await isOut(1, "gamma", isOld)]).toEqual([false, false]);
       expect(await isOut(2, "gamma", isOld)).toBe(true);
     }
+  });
+});
+
+describe("a store of sketches that says which objects it knows, and then nothing more", () => {
+  it("is waited for once", async () => {
+    let asked = 0;
+    const store = {
+      identified: async (objects: readonly { mark: string }[]) => ({
+        loose: objects.map(({ mark }) => ({ mark, bytes: 30, fields: 1 })),
+        groups: [],
+      }),
+      identities: () => {
+        asked += 1;
+        return new Promise(() => {});
+      },
+    };
+    const { setTimeout } = globalThis;
+    vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void) => setTimeout(run, 1)) as never);
+    const sources = [1, 2, 3].map((batch) => ({ job: 1, node: 0, batch }) as Source);
+    const sketched = new Map(sources.map((source) => [source, { day: DAY, mark: `${source.batch}` } as Sketched]));
+    const sketches = { getByName: () => store } as unknown as Env["SKETCHES"];
+    const found = await identifier(new SketchFiles(sketches, sketched), new Map())(sources);
+    expect(found.size).toBe(3);
+    for (const source of sources) expect(await found.get(source)?.load()).toBeNull();
+    expect(asked).toBe(1);
+    vi.restoreAllMocks();
   });
 });

@@ -1,7 +1,7 @@
 /** Objects of several jobs that have some records in common, and pages of what is asked of them. */
 import fc from "fast-check";
 import { expect } from "vitest";
-import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { IdentityWriter } from "../../../src/formats/sketch/identities.ts";
 import { type Cursor, readCursor, whollyDone, writeCursor } from "../../../src/operate/search/cursor.ts";
 import type { Identified } from "../../../src/operate/search/identify.ts";
@@ -29,15 +29,23 @@ export interface Stored {
   fault: Fault;
   isTold: boolean;
   isLooked: boolean;
+  /** How large it is said to be what tells its records, in bytes; absent: as it is. */
+  weight?: number;
+  /** It waits for its cut, and was listed when it had so many records. */
+  listed?: number;
 }
 
 export interface Setting {
   objects: Stored[];
   /** By job: what it writes of a record, a bit each; the first is the extra field. */
   fields: number[];
+  /** How often it was asked which records an object has. */
+  loads?: number;
 }
 
 const JOBS = 3;
+/** Jobs, the broadest first. */
+export const BROADEST = [2, 1, 3];
 /** Numbers of the records that there may be. */
 export const ids = Array.from({ length: 16 }, (_, id) => id);
 export const orders = fc.constantFrom<Order>("newest", "oldest");
@@ -91,14 +99,15 @@ const partOf = (id: number): string => `${id % 3}`.padStart(32, "0");
 export const fieldsOf = ({ fields }: Setting, job: number): number => fields[job - 1] as number;
 
 function sourceOf(object: Stored, fields: number): Source {
-  const { job, batch, records, fault } = object;
+  const { job, batch, records, fault, listed = records.length } = object;
   const line = (record: Minted) =>
     `${JSON.stringify({ EventTimestampMs: record.time, Outcome: matches(record, fields) ? "exception" : "ok", id: record.id, ScriptName: `${job} ${record.id}` })}\n`;
   const lines = fault === "of other records" ? [...records, ...records] : records;
   const bytes = encodeUtf8(lines.map(line).join(""));
-  const times = records.map(({ time }) => time);
+  const times = records.slice(0, listed).map(({ time }) => time);
+  const number = object.listed === undefined ? batch : null;
   return {
-    ...{ job, node: 0, batch, number: batch, records: records.length, bytes: 1e6, rawBytes: bytes.length },
+    ...{ job, node: 0, batch, number, records: listed, bytes: 1e6, rawBytes: bytes.length },
     ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), isHeld: false },
     async open() {
       if (fault === "at once") throw new ReadFault("gone", "it is not there");
@@ -110,11 +119,21 @@ function sourceOf(object: Stored, fields: number): Source {
   };
 }
 
-function identifiedOf({ records, fault }: Stored, fields: number): Identified {
-  const writer = new IdentityWriter(fields);
-  for (const { id } of records) writer.add(partOf(id), Math.floor(id / 3));
-  const bytes = writer.finish();
-  return { bytes: bytes.length, fields, load: async () => (fault === "without identities" ? null : bytes) };
+function identifiedOf(of: Setting, { job, records, fault, weight, listed = records.length }: Stored): Identified {
+  const fields = fieldsOf(of, job);
+  const parts = [records.slice(0, listed), records.slice(listed)].filter(({ length }) => length > 0);
+  const bytes = concat(
+    parts.map((some) => {
+      const writer = new IdentityWriter(fields);
+      for (const { id } of some) writer.add(partOf(id), Math.floor(id / 3));
+      return writer.finish();
+    }),
+  );
+  const load = async (): Promise<Uint8Array | null> => {
+    of.loads = (of.loads ?? 0) + 1;
+    return fault === "without identities" ? null : bytes;
+  };
+  return { bytes: weight ?? bytes.length, fields, load };
 }
 
 export const QUERY = compileQuery({
@@ -124,18 +143,23 @@ export const QUERY = compileQuery({
 
 export type Order = "newest" | "oldest";
 
-/** Jobs, the broadest first. */
-export const BROADEST = [2, 1, 3];
+/** Jobs of which a page finds no objects, by page; the last of all further ones. */
+export const silences = fc.array(fc.oneof(fc.constant<number[]>([]), fc.subarray(BROADEST, { maxLength: 2 })), {
+  minLength: 1,
+  maxLength: 4,
+});
 
 /**
  * All pages, one after the other. @param ask one page. @param beyond so many more are listed than
- * one moment has.
+ * one moment has. @param silent as {@link silences}.
  */
 export async function pagesOf<End extends Pick<WalkEnd, "cursor">>(
   of: Setting,
   order: Order,
   beyond: number,
   ask: (sources: Sources, cursor: Cursor | null) => Promise<End>,
+  silent: readonly number[][] = [[]],
+  from: Cursor | null = null,
 ): Promise<End[]> {
   const sources = of.objects.map((object) => sourceOf(object, fieldsOf(of, object.job)));
   const ofMoment = ({ firstMs }: Source) => sources.filter((each) => each.firstMs <= firstMs && firstMs <= each.lastMs);
@@ -144,12 +168,14 @@ export async function pagesOf<End extends Pick<WalkEnd, "cursor">>(
   const [edge, sign] = order === "newest" ? (["lastMs", -1] as const) : (["firstMs", 1] as const);
   const sorted = sources.toSorted((a, b) => sign * (a[edge] - b[edge]));
   const ends: End[] = [];
-  for (let cursor: Cursor | null = null; ; ) {
+  for (let cursor = from; ; ) {
     const from: number | undefined = cursor?.after?.[0];
     const done = cursor === null ? [] : whollyDone(cursor, true).map(String);
+    const absent = silent[ends.length] ?? silent.at(-1) ?? [];
     const overlapping = sorted.filter(
       (source) =>
         !done.includes(keyOf(source)) &&
+        !absent.includes(source.job) &&
         (from === undefined || (order === "newest" ? source.firstMs <= from : source.lastMs >= from)),
     );
     const list = overlapping.slice(0, listMax);
@@ -169,7 +195,7 @@ export async function pagesOf<End extends Pick<WalkEnd, "cursor">>(
           new Map(
             some.flatMap((source) => {
               const object = told.get(source) as Stored;
-              return object.isTold ? [[source, identifiedOf(object, fieldsOf(of, object.job))] as const] : [];
+              return object.isTold ? [[source, identifiedOf(of, object)] as const] : [];
             }),
           ),
       },
@@ -179,7 +205,8 @@ export async function pagesOf<End extends Pick<WalkEnd, "cursor">>(
     if (end.cursor === null) return ends;
     if (JSON.stringify(end.cursor) === JSON.stringify(cursor)) throw new Error("a page got no further");
     if (ends.length > 100) throw new Error("there is no end");
-    const sent = writeCursor({ cursor: end.cursor, span: { sinceMs: 0, untilMs: 100 }, lacks: false }, "") ?? "";
+    const sent =
+      writeCursor({ cursor: end.cursor, span: { sinceMs: 0, untilMs: 100 }, lacks: false, jobs: BROADEST }, "") ?? "";
     cursor = readCursor(sent, "")?.cursor ?? null;
     expect(cursor).toEqual(end.cursor);
   }

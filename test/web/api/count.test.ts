@@ -92,7 +92,7 @@ describe("POST /search with count", () => {
     const whole = await countOf({ ...span, count });
     const ended = whole.progress.at(-1);
     const cursor = writeCursor(
-      { cursor: { after: null, done: [[[job, 0, 1], null, NOON]] }, span: times, lacks: true },
+      { cursor: { after: null, done: [[[job, 0, 1], null, NOON]] }, span: times, lacks: true, jobs: undefined },
       question,
     );
     const { rows, end, progress } = await countOf({ ...span, count, cursor });

@@ -247,7 +247,7 @@ describe("POST /search", () => {
         NOON - HOUR_MS,
       ]);
       const times = { sinceMs: NOON - HOUR_MS, untilMs: NOON };
-      return writeCursor({ cursor: { after: null, done }, span: times, lacks: false }, question);
+      return writeCursor({ cursor: { after: null, done }, span: times, lacks: false, jobs: undefined }, question);
     };
     expect(cursorOf(4_001)).toBeNull();
     const cursor = cursorOf(4_000) ?? "";
