@@ -47,6 +47,8 @@ export interface Again {
   covered: number;
 }
 
+export const NOTHING: Again = { sources: [], covered: 0 };
+
 /** Identities that are held for what is told next, in bytes. */
 const HELD_BYTES = 2_000_000;
 
@@ -82,22 +84,37 @@ export abstract class Copies {
     this.#ranks = new Map(of.order.map((job, rank) => [job, rank]));
   }
 
-  /** What has to be read before an object is judged. */
-  abstract awaited(source: Source): readonly Source[];
-  /** Whether objects that decide which of its records are taken may not be listed. */
-  abstract isCutOff(source: Source): boolean;
-  /** An object could not be read. */
-  abstract fail(source: Source): Again;
-  /** An object was read, but for some of its records. */
-  abstract lack(source: Source): Again;
   /** Identities of broader objects, whose records are left out. null: they are not to be had. */
   protected abstract others(
     source: Source,
     own: Identified,
     broader: readonly Source[],
   ): Promise<readonly Identities[] | null>;
+
+  /** What has to be read before an object is judged. */
+  awaited(_source: Source): readonly Source[] {
+    return [];
+  }
+
+  /** Whether objects that decide which of its records are taken may not be listed. */
+  isCutOff(_source: Source): boolean {
+    return false;
+  }
+
+  /** An object could not be read: from now on, none is left out for it. */
+  fail(source: Source): Again {
+    this.failed.add(wholeOf(source));
+    this.#shares.clear();
+    return NOTHING;
+  }
+
+  /** An object was read, but for some of its records. */
+  lack(source: Source): Again {
+    return this.fail(source);
+  }
+
   /** It was decided, and no object has failed since. */
-  protected abstract decided(source: Source, verdict: Verdict): void;
+  protected decided(_source: Source, _verdict: Verdict): void {}
 
   /** What was read since this was asked last, in bytes. */
   takeBytes(): number {
@@ -222,12 +239,6 @@ export abstract class Copies {
     const { sinceMs, untilMs } = this.of.span;
     const firstMs = Math.max(a.firstMs, b.firstMs, sinceMs);
     return firstMs <= Math.min(a.lastMs, b.lastMs) && firstMs < untilMs;
-  }
-
-  /** From now on, none is left out for this object. */
-  protected distrust(source: Source): void {
-    this.failed.add(wholeOf(source));
-    this.#shares.clear();
   }
 
   protected async identify(sources: readonly Source[]): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Identities } from "../../formats/sketch/identities.ts";
-import { type Again, Copies, type Verdict } from "./copies.ts";
+import { type Again, Copies, NOTHING, type Verdict } from "./copies.ts";
 import type { Identified } from "./identify.ts";
 import type { Source } from "./source.ts";
 
@@ -61,14 +61,7 @@ export class CountedOnce extends Copies {
     return found;
   }
 
-  protected override decided(): void {}
-
-  override fail(source: Source): Again {
-    this.distrust(source);
-    return { sources: [], covered: 0 };
-  }
-
   override lack(): Again {
-    return { sources: [], covered: 0 };
+    return NOTHING;
   }
 }

@@ -40,7 +40,7 @@ const Stored = z.tuple([
     .array(z.tuple([BatchShape, PlaceShape.nullable(), z.number().nullable(), z.literal(true).optional()]))
     .max(SEARCH_DONE_MAX),
   z.boolean(),
-  z.array(z.int()).optional(),
+  z.array(z.int()).max(SEARCH_DONE_MAX).optional(),
 ]);
 
 /** The time that the first page found, in ms since the epoch. */

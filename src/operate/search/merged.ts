@@ -1,6 +1,6 @@
 import { countBits } from "../../formats/output/format.ts";
 import type { Identities } from "../../formats/sketch/identities.ts";
-import { type Again, Copies, type Verdict } from "./copies.ts";
+import { type Again, Copies, NOTHING, type Verdict } from "./copies.ts";
 import type { Hit } from "./hits.ts";
 import type { Identified } from "./identify.ts";
 import { wholeOf } from "./share.ts";
@@ -10,8 +10,6 @@ import type { Source } from "./source.ts";
 const COMPARED_MAX = 32;
 const COMPARED_BYTES = 1_000_000;
 
-const NOTHING: Again = { sources: [], covered: 0 };
-
 /**
  * Copies of hits. Those that are read become one, so an object is left out only to read less: what
  * is too much to compare is read. What was left out can be read later, if another object fails.
@@ -19,14 +17,6 @@ const NOTHING: Again = { sources: [], covered: 0 };
 export class Merged extends Copies {
   /** What was left out for others, with the verdict. */
   readonly #left = new Map<Source, Verdict["kind"]>();
-
-  override awaited(): readonly Source[] {
-    return [];
-  }
-
-  override isCutOff(): boolean {
-    return false;
-  }
 
   /** Pages before are done with it as it is out, or could not be searched. */
   protected override isOut(source: Source): boolean {
@@ -67,7 +57,7 @@ export class Merged extends Copies {
   override fail(source: Source): Again {
     const failed = wholeOf(source);
     if (this.failed.has(failed)) return NOTHING;
-    this.distrust(failed);
+    super.fail(failed);
     const again: Again = { sources: [], covered: 0 };
     for (const [left, kind] of this.#left) {
       if (left.job === failed.job || this.failed.has(left) || !this.isBeside(left, failed)) continue;
@@ -78,10 +68,6 @@ export class Merged extends Copies {
       this.#left.set(left, "unknown");
     }
     return again;
-  }
-
-  override lack(source: Source): Again {
-    return this.fail(source);
   }
 
   /** Adds the jobs that have a copy of these hits, found or not. */

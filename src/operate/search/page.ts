@@ -19,6 +19,8 @@ export interface Sources {
   identify?: Identify;
   /** Jobs, the broadest first; absent: by number. */
   order?: readonly number[];
+  /** Jobs of which not all could be listed. */
+  silent?: readonly number[];
   /** The time for which they are listed, in ms since the epoch; absent: any. */
   span?: { sinceMs: number; untilMs: number };
   /** Of manifests, that were read to list them. */

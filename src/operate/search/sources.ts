@@ -111,7 +111,7 @@ export async function listSources(
   const lookUp = needed === null ? null : sketchLookUp(sketches, needed);
   const indexBytes = archived?.bytes ?? 0;
   const order = jobs.map(({ id }) => id);
-  const told = { list, unsearchable, listedToMs, notSearched, indexBytes, order, span, identify };
+  const told = { list, unsearchable, listedToMs, notSearched, indexBytes, order, silent, span, identify };
   return { ...told, ...(lookUp !== null && { lookUp }) };
 }
 

@@ -165,7 +165,7 @@ export abstract class Walk<Kind extends Copies> {
     return this.#asked.platform.now() - this.#startedMs >= times * this.#asked.bounds.ms;
   }
 
-  #searching({ list, unsearchable = [], listedToMs, identify, span }: Sources): Searching {
+  #searching({ list, unsearchable = [], silent = [], listedToMs, identify, span }: Sources): Searching {
     const sources = new Map(list.map((source) => [keyOf(source), source]));
     const isListed = new Set([...sources.keys(), ...unsearchable.map(keyOf)]);
     const done = this.before.done.filter(([, upTo, , isFailed]) => upTo === null && !isFailed);
@@ -180,8 +180,9 @@ export abstract class Walk<Kind extends Copies> {
       isOut: (source) => this.#unread.isOut(source),
       done: listedOf(done),
       failed: listedOf(failed),
+      // An open batch is listed as long as it has records of the time that is left.
       gone: done.flatMap(([[job, ...place], , endMs]) =>
-        isListed.has([job, ...place].join()) ? [] : [{ job, endMs }],
+        isListed.has([job, ...place].join()) || (endMs === null && !silent.includes(job)) ? [] : [{ job, endMs }],
       ),
     };
   }

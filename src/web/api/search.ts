@@ -81,7 +81,9 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
     }
     const all = read?.jobs ?? ids;
     const without = read === null ? [] : whollyDone(read.cursor, all.length > 1);
-    const listed = { ...(await list(from, without)), order: all };
+    const found = await list(from, without);
+    const silent = [...(found.silent ?? []), ...all.filter((id) => !ids.includes(id))];
+    const listed = { ...found, order: all, silent };
     const lines = answerLines({
       listed,
       notSearched,

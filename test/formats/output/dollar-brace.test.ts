@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { batchTexts, type OutputFormat } from "../../../src/formats/output/format.ts";
+import { batchTexts, NDJSON, type OutputFormat, writtenFields } from "../../../src/formats/output/format.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import type { FieldName, TraceRecord } from "../../../src/formats/record/fields.ts";
 import { traceRecord } from "../record/samples.ts";
@@ -117,5 +117,12 @@ describe("CVE-2021-44228", () => {
     const output = format({ batchPrefix: "$", fieldNames: ["Outcome"] });
     expect(objectText(output, [two])).toBe(`\${"Outcome":"a"}\n{"Outcome":"b\${c"}\n`);
     expect(new TextDecoder().decode(batchTexts(output).prefix)).toBe("$");
+  });
+});
+
+describe("what is written of records", () => {
+  it("is less where a text is replaced: a copy with all of it holds what one without has, too", () => {
+    const [replaced, whole] = [true, false].map((escapeDollarBrace) => writtenFields({ ...NDJSON, escapeDollarBrace }));
+    expect([(replaced ?? 0) & (whole ?? 0), replaced === whole]).toEqual([replaced, false]);
   });
 });

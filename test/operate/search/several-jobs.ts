@@ -5,7 +5,7 @@ import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { IdentityWriter } from "../../../src/formats/sketch/identities.ts";
 import { type Cursor, readCursor, whollyDone, writeCursor } from "../../../src/operate/search/cursor.ts";
 import type { Identified } from "../../../src/operate/search/identify.ts";
-import type { Sources, WalkEnd } from "../../../src/operate/search/page.ts";
+import type { NotSearched, Sources, WalkEnd } from "../../../src/operate/search/page.ts";
 import { compileQuery } from "../../../src/operate/search/query.ts";
 import { keyOf, type Source } from "../../../src/operate/search/source.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
@@ -71,6 +71,7 @@ export const setting = (faults: readonly Fault[], areTold: boolean): fc.Arbitrar
             fault: fc.constantFrom<Fault>("none", ...faults),
             isTold: areTold ? fc.constant(true) : fc.boolean(),
             isLooked: fc.boolean(),
+            isOpen: fc.integer({ max: 3, min: 0 }).map((n) => n === 3),
           }),
           { minLength: 3 * JOBS, maxLength: 3 * JOBS },
         ),
@@ -78,7 +79,7 @@ export const setting = (faults: readonly Fault[], areTold: boolean): fc.Arbitrar
       })
       .map(({ places, kinds, fields }) => ({
         fields,
-        objects: kinds.flatMap((kind, i): Stored[] => {
+        objects: kinds.flatMap(({ isOpen, ...kind }, i): Stored[] => {
           const job = Math.floor(i / 3);
           const own = records.flatMap((record, id) => {
             const late = places[id]?.[job] ?? -1;
@@ -86,7 +87,7 @@ export const setting = (faults: readonly Fault[], areTold: boolean): fc.Arbitrar
             return late >= 0 && slot === i % 3 ? [{ ...record, id }] : [];
           });
           const fault = kind.isTold || !ONLY_TOLD.includes(kind.fault) ? kind.fault : "none";
-          return own.length === 0 ? [] : [{ ...kind, fault, job: job + 1, batch: i, records: own }];
+          return own.length === 0 ? [] : [{ ...kind, fault, job: job + 1, batch: i, records: own, ...(isOpen && { listed: own.length }) }];
         }),
       })),
   );
@@ -184,6 +185,7 @@ export async function pagesOf<End extends Pick<WalkEnd, "cursor">>(
         list,
         listedToMs: list.length < overlapping.length ? (list.at(-1) as Source)[edge] : null,
         order: BROADEST,
+        silent: absent,
         lookUp: async (some) => {
           const out = some.filter((source) => {
             const { isLooked, records, job } = told.get(source) as Stored;
@@ -215,3 +217,9 @@ export async function pagesOf<End extends Pick<WalkEnd, "cursor">>(
 /** Where a record is: objects that can be read, or all. */
 export const holders = ({ objects }: Setting, id: number, readable = true): Stored[] =>
   objects.filter(({ records, fault }) => records.some((own) => own.id === id) && (!readable || fault === "none"));
+
+/** Whether one of these objects is named. */
+export const isNamed = (objects: readonly Stored[], left: readonly NotSearched[]): boolean =>
+  objects.some(({ job, batch, listed }) =>
+    left.some((each) => each.job === job && each.object === (listed === undefined ? batch : null)),
+  );
