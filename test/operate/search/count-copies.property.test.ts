@@ -57,8 +57,7 @@ describe("a count over objects of several jobs", () => {
         expect(told).toEqual([...new Set(told)]);
         for (const name of expected(of)) {
           const id = Number(name.split(" ")[1]);
-          if (!told.includes(String(id)))
-            expect(isNamed(holders(of, id, false), notSearched)).toBe(true);
+          if (!told.includes(String(id))) expect(isNamed(holders(of, id, false), notSearched)).toBe(true);
         }
         // Of the broadest job, nothing is left out for others.
         for (const name of expected(of)) if (name.startsWith(`${BROADEST[0]} `)) expect(counted).toContain(name);
@@ -94,8 +93,7 @@ describe("a count over objects of several jobs", () => {
           const found = holders(of, id).filter(({ job, records }) =>
             records.some((record) => record.id === id && matches(record, fieldsOf(of, job))),
           );
-          if (found.length > 0 && !told.includes(String(id)))
-            expect(isNamed(found, notSearched)).toBe(true);
+          if (found.length > 0 && !told.includes(String(id))) expect(isNamed(found, notSearched)).toBe(true);
         }
       }),
       { numRuns: 800 },

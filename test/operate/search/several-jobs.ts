@@ -87,7 +87,9 @@ export const setting = (faults: readonly Fault[], areTold: boolean): fc.Arbitrar
             return late >= 0 && slot === i % 3 ? [{ ...record, id }] : [];
           });
           const fault = kind.isTold || !ONLY_TOLD.includes(kind.fault) ? kind.fault : "none";
-          return own.length === 0 ? [] : [{ ...kind, fault, job: job + 1, batch: i, records: own, ...(isOpen && { listed: own.length }) }];
+          return own.length === 0
+            ? []
+            : [{ ...kind, fault, job: job + 1, batch: i, records: own, ...(isOpen && { listed: own.length }) }];
         }),
       })),
   );
