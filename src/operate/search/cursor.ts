@@ -89,7 +89,8 @@ export interface Ongoing {
  */
 export function writeCursor({ cursor, span, lacks, jobs }: Ongoing, question: string): string | null {
   if (cursor.done.length > SEARCH_DONE_MAX) return null;
-  const stored = [2, markOf(question), [span.sinceMs, span.untilMs], cursor.after, cursor.done, lacks, ...(jobs === undefined ? [] : [jobs])];
+  const state = [cursor.after, cursor.done, lacks, ...(jobs === undefined ? [] : [jobs])];
+  const stored = [2, markOf(question), [span.sinceMs, span.untilMs], ...state];
   return toBase64Url(encodeUtf8(JSON.stringify(stored)));
 }
 
