@@ -32,18 +32,16 @@ export async function readSource(
 ): Promise<Scanned & { identities: Identities | null }> {
   const untilMs = platform.now() + OBJECT_MS;
   let told = source.isHeld ? null : ((await known?.load()) ?? null);
+  const take = (ofHeld: Uint8Array | null): void => {
+    told = ofHeld;
+  };
   const content = await source.open(
     (bytes) => {
       read(bytes);
       if (signal.aborted) throw new ReadFault("silent", "the answer is not wanted any more");
       if (platform.now() > untilMs) throw new ReadFault("silent", "it takes too long to read");
     },
-    {
-      fields,
-      identities: (ofHeld) => {
-        told = ofHeld;
-      },
-    },
+    { fields, ...(source.isHeld && known !== null && { identities: take }) },
   );
   const identities = known && told && Identities.read(told, source.number === null ? null : source.records);
   if (known !== null && identities === null) throw new ReadFault("damaged", "which records it has cannot be read");
