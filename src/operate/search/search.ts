@@ -70,8 +70,8 @@ class Search extends Walk<Merged> {
   protected override isFull(source: Source): boolean {
     const { droppedFrom } = this.#hits;
     if (droppedFrom !== null && comparePlaces(this.edge(source), droppedFrom, this.#asked.order) > 0) return true;
-    if (this.isBefore(this.startMs, this.edge(source))) return this.isOver();
-    return this.isBegun && this.isOver(this.copies === null ? 1 : LONGER);
+    const isFurther = this.copies === null || this.isBefore(this.startMs, this.edge(source));
+    return this.isBegun && this.isOver(isFurther ? 1 : LONGER);
   }
 
   protected override begin(source: Source): Reading {
