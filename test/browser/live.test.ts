@@ -36,6 +36,8 @@ const seen = (page: Page, least: number) =>
     (wanted) => Number(document.getElementById("live-seen")?.textContent?.replaceAll(",", "")) >= wanted,
     least,
   );
+/** For what the server is asked. */
+const SOON = { timeout: 20_000 };
 const rows = (page: Page) => page.locator("#live-rows button");
 
 it("draws 200 events a second, or says which it dropped", async () => {
@@ -194,7 +196,7 @@ it("takes a query as it is typed, and hides and brings back what the list has", 
     rows(page)
       .filter({ hasText: "typed" })
       .evaluateAll((all) => all.map(({ textContent }) => /typed \d/.exec(textContent ?? "")?.[0]).sort());
-  const lists = (...names: number[]) => expect.poll(shown).toEqual(names.map((n) => `typed ${n}`));
+  const lists = (...names: number[]) => expect.poll(shown, SOON).toEqual(names.map((n) => `typed ${n}`));
   await lists(1, 2, 3);
   await search.pressSequentially("status:5xx OR path:/checkout");
   await lists(1, 2);
@@ -218,7 +220,7 @@ it("takes a query as it is typed, and hides and brings back what the list has", 
   await faults.getByRole("link", { name: "as a phrase" }).click();
   await lists(3);
   expect(await search.inputValue()).toBe(`"${hostile.replaceAll('"', '\\"')}"`);
-  await expect.poll(() => faults.textContent()).toBe("");
+  await expect.poll(() => faults.textContent(), SOON).toBe("");
   await search.fill('typed -worker:"typed 5"');
   await lists(1, 2, 3, 4);
   // To a search with the same words, and back.
@@ -252,13 +254,13 @@ it("judges a list that is larger than what is asked at once, and what comes mean
   for (let n = 0; n < 6; n++) await send(some(n));
   await seen(page, before + 120);
   const bulk = () => rows(page).filter({ hasText: "bulk" }).count();
-  await expect.poll(bulk).toBe(120);
+  await expect.poll(bulk, SOON).toBe(120);
   await page.getByLabel("Search for").fill("bulk outcome:exception");
-  await expect.poll(bulk).toBe(60);
+  await expect.poll(bulk, SOON).toBe(60);
   expect(asked.length).toBeGreaterThan(1);
   for (const units of asked) expect(units).toBeLessThan(512 * 1024);
   await page.getByLabel("Search for").fill("");
-  await expect.poll(bulk).toBe(120);
+  await expect.poll(bulk, SOON).toBe(120);
   expect(said).toEqual([]);
   await page.context().close();
 });

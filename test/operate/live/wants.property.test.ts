@@ -66,9 +66,9 @@ describe("what a viewer wants", () => {
         expect(wanted({ filter, query }).fitsAgain(JSON.parse(line.withExtra), from), query).toBe(is);
         answers[`${is}`] += 1;
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_500 },
     );
-    expect(Math.min(answers.true, answers.false)).toBeGreaterThan(500);
+    expect(Math.min(answers.true, answers.false)).toBeGreaterThan(200);
   });
 
   it("is the same later where it is about extra fields and sources", () => {
