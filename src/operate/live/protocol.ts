@@ -51,8 +51,8 @@ const ClientMessage = z.discriminatedUnion("type", [
 ]);
 
 /**
- * A message of a viewer. `filter`: sets filter and query, "" for any; `text` is a phrase in place of
- * a query. `drawn`: all messages up to this number are on the screen, or kept for it.
+ * A message of a viewer. `filter`: sets filter and query, "" for any; `text` is a phrase in place
+ * of a query. `drawn`: all messages up to this number are on the screen, or kept for it.
  */
 export type ClientMessage = z.infer<typeof ClientMessage>;
 

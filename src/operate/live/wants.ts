@@ -66,7 +66,7 @@ function wholeOf(record: RecordLine): object {
   return whole;
 }
 
-/** `Source:` finds it; words do not, as most jobs do not ship it: `tail` would find every record. */
+/** `Source:` finds it; words do not, as few jobs ship it: `tail` would find every record. */
 function withSource(record: object, source: string): object {
   return source === "" ? record : Object.defineProperty(record, "Source", { value: source, configurable: true });
 }

@@ -8,7 +8,8 @@ import { summaryOf, visible } from "../parts/record-summary.ts";
  * A record of the list, or a gap in it. `key`: what alike neighbours have in common; `judged`: by
  * which query it is shown or not.
  * @typedef {{
- *   arrived: Arrived | null, gap: string, atMs: number, key: string, isShown: boolean, judged: number,
+ *   arrived: Arrived | null, gap: string, atMs: number, key: string,
+ *   isShown: boolean, judged: number,
  * }} Entry
  */
 /**

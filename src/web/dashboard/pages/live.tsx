@@ -71,7 +71,7 @@ function forScript(answer: unknown): Response {
   return Response.json(answer, { headers: { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" } });
 }
 
-/** As a search has them, without its time and job; `script` and `errors` are of earlier addresses. */
+/** As a search has them, but for time and job; `script` and `errors` are of earlier addresses. */
 function conditionsOf(query: URLSearchParams): Asked {
   const { q, function: name, outcome, filter } = askedOf(query) ?? NOTHING;
   const [script, isFailed] = [query.get("script") ?? "", query.get("errors") === "1"];

@@ -15,8 +15,8 @@ export interface Leaf {
 }
 
 /**
- * Functions that make filters of the values of records. As those of `recordTexts`, they are sent to the
- * browser as source: nothing from outside, methods only.
+ * Functions that make filters of the values of records. As those of `recordTexts`, they are sent to
+ * the browser as source: nothing from outside, methods only.
  */
 export function recordFilters() {
   /** Leaves of one record. */
