@@ -632,15 +632,7 @@ export const LIVE_WINDOW_UNITS = 1_000_000;
 /** …and messages. */
 export const LIVE_WINDOW_MESSAGES = 100;
 
-/**
- * Function name in a live filter, in bytes: longer than any platform allows, and it fits beside a
- * filter.
- */
-export const LIVE_SCRIPT_MAX_BYTES = 1_024;
-/** Text that live records are searched for, in bytes; likewise. */
-export const LIVE_TEXT_MAX_BYTES = 1_024;
-
-/** A message of a live viewer, in bytes: a filter with every character escaped, and its names. */
+/** A message of a live viewer, in bytes: a filter and a query with every character escaped. */
 export const LIVE_MESSAGE_MAX_BYTES = 32 * 1024;
 /** Messages of a viewer… */
 export const LIVE_MESSAGES_MAX = 200;

@@ -32,7 +32,8 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/functions": () => ["/functions"],
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
   "/attach": () => ["/attach"],
-  "/live": () => ["/live"],
+  // The second has a fault.
+  "/live": () => ["/live", "/live?q=%28a"],
   // The second has more than one page, the third a fault; the last opens what is hostile.
   "/search": ({ jobs }) => [
     "/search",

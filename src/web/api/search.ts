@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { ApiError, CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import { ApiError, CODE, type ErrorEntry, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
   COUNT_HELD_BYTES,
   OBJECT_HISTORY_MS,
@@ -21,6 +21,7 @@ import { rootOf } from "../../formats/manifest/place.ts";
 import { readPublicKey } from "../../formats/manifest/signing.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
 import { ofRay, part, readQuery } from "../../formats/query/meaning.ts";
+import type { QueryFault } from "../../formats/query/parse.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
@@ -145,9 +146,13 @@ function askedIn(sent: AskSearch): Question[] {
 function queryOf(text: string): Question | null {
   const read = readQuery(text);
   if (read.ok) return read.question;
-  const { at, message } = read.fault;
+  throw new ApiError(400, [queryError(read.fault)]);
+}
+
+/** The fault of a query, with its place. */
+export function queryError({ at, message }: QueryFault): ErrorEntry {
   const source = { pointer: "/query", at };
-  throw new ApiError(400, [{ code: CODE.notAllowed, message: `query, character ${at + 1}: ${message}`, source }]);
+  return { code: CODE.notAllowed, message: `query, character ${at + 1}: ${message}`, source };
 }
 
 /** @throws ApiError 400 with every fault. */

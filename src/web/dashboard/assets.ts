@@ -30,7 +30,7 @@ function joined(...files: readonly string[]): string {
 /** The source of the functions that the live view shares with the pages. */
 const SHARED = [
   `const { STEERING, summaryOf, visible } = (${recordTexts})();`,
-  `const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = (${recordFilters})();`,
+  `const { combined, curlOf, identityOf, leavesOf, narrowed } = (${recordFilters})();`,
 ];
 
 /** `page` is on every page, `search` on /search, `live` on /live, `docs` alone on /docs. */

@@ -36,6 +36,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/functions/:name/forget": { post: "functions:edit" },
   "/live": { get: "logs:read", post: "logs:read" },
   "/live/recent": { get: "logs:read" },
+  "/live/judge": { post: "logs:read" },
   "/search": { get: "logs:read", post: "logs:read" },
   "/search/export": { get: "logs:read", post: "logs:read" },
   "/set-aside": { get: "logs:edit" },

@@ -1,6 +1,5 @@
 import { quoted } from "../../../../formats/query/show.ts";
 import { type Condition, combined, narrowed as narrowedFilter } from "../../parts/record-filter.ts";
-import { readTree } from "../shipping/filter-tree.ts";
 import { around, between } from "./when.ts";
 
 /** The times that a search offers, as distances back from now, in ms. */
@@ -89,6 +88,11 @@ export function searchPath(asked: Partial<Asked>): string {
   return `/search?${query}`;
 }
 
+/** The address of the live page that shows what a search finds; the time is now. */
+export function livePath({ q, function: name, outcome, filter }: Asked): string {
+  return searchPath({ q, function: name, outcome, filter }).replace("/search", "/live").replace(/\?$/, "");
+}
+
 /** The fields of an address for this time. */
 export function exactly(sinceMs: number, untilMs: number): Partial<Asked> {
   const [since, until] = [sinceMs, untilMs].map((ms) => `${stamp(ms, 1)} UTC`);
@@ -133,10 +137,7 @@ interface Question {
   [name: string]: unknown;
 }
 
-function filterOf({ function: name, outcome, filter }: Asked): string {
-  const isOne = outcome !== "" && outcome !== "failed";
-  const condition = { key: "Outcome", operator: "eq", value: outcome } as const;
-  // The API says what is wrong with a filter that is none.
-  const filters = isOne && readTree(filter).ok ? narrowedFilter(filter, condition, false) : filter;
-  return combined(filters, name, outcome === "failed");
+/** The filter that stands for all but the query; "": none. */
+export function filterOf({ function: name, outcome, filter }: Asked): string {
+  return combined(filter, name, outcome);
 }

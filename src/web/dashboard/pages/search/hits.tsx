@@ -11,7 +11,8 @@ import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
 import { summaryOf } from "../../parts/record-summary.ts";
 import type { Viewer } from "../../session.ts";
-import { type Asked, exactly, LAST, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
+import { type Asked, exactly, LAST, livePath, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
+import { Refused } from "./question.tsx";
 
 /** Hits of one page. */
 const HITS_SHOWN = 100;
@@ -58,7 +59,8 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
   const response = await api.raw("POST", "/logship/search", { ...question, limit: HITS_SHOWN });
   if (!response.ok || response.body === null) {
     const { errors } = (await response.json()) as { errors: ErrorEntry[] };
-    yield <Refused errors={errors} asked={asked} />;
+    const phrase = searchPath({ ...asked, q: quoted(asked.q), cursor: "" });
+    yield <Refused title="The search was refused" errors={errors} query={asked.q} phrase={phrase} />;
     return;
   }
   yield raw(
@@ -101,34 +103,6 @@ export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator
     reader.cancel().catch(() => {});
   }
 }
-
-const Refused: FC<{ errors: readonly ErrorEntry[]; asked: Asked }> = ({ errors, asked }) => {
-  const at = errors.find(({ source }) => source?.pointer === "/query")?.source?.at;
-  return (
-    <Notice kind="warn" title="The search was refused">
-      <ul>
-        {errors.map(({ message }) => (
-          <li>
-            <Foreign text={message} max={400} />
-          </li>
-        ))}
-      </ul>
-      {at !== undefined && (
-        <>
-          <p class="mono">
-            <Foreign text={asked.q.slice(Math.max(0, at - 60), at)} max={60} />
-            <mark>
-              <Foreign text={asked.q.slice(at)} max={60} />
-            </mark>
-          </p>
-          <p>
-            <a href={searchPath({ ...asked, q: quoted(asked.q), cursor: "" })}>Search for it as a phrase</a>
-          </p>
-        </>
-      )}
-    </Notice>
-  );
-};
 
 /** Each stands in place of the one before it: the style sheet shows the last. */
 const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number }> = (progress) => (
@@ -267,6 +241,7 @@ const End: FC<{
           <Way to="/search" asked={{ ...fixed, cursor: end.cursor }} viewer={viewer} label="More" />
         )}
         <a href={searchPath({ ...fixed, cursor: "" })}>Link to this search</a>
+        <a href={livePath(asked)}>Watch live</a>
         <Way
           to="/search/export"
           asked={{ ...fixed, cursor: asked.cursor }}

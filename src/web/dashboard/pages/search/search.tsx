@@ -1,7 +1,6 @@
 import type { FC } from "hono/jsx";
 import { encodeUtf8 } from "../../../../base/bytes.ts";
 import { CODE, type ErrorEntry } from "../../../../base/errors.ts";
-import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
 import { type Pieces, streamOf } from "../../../../base/streams.ts";
 import { plural } from "../../../../base/words.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -13,8 +12,9 @@ import type { JobView } from "../../views/job.ts";
 import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
-import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { AROUND, type Asked, askedOf, LAST, NOTHING, OWN_TIME, questionOf, searchPath } from "./address.ts";
 import { answerOf, linesOf } from "./hits.tsx";
+import { QuestionFields } from "./question.tsx";
 
 const needs = { permission: "logs:read" } as const;
 
@@ -65,28 +65,7 @@ const SearchForm: FC<{
     <Panel id="question" title="What happened?">
       <form method="get" action="/search" class="search-form" id="search-form">
         <div class="search-fields">
-          <Field
-            name="q"
-            label="Search for"
-            type="search"
-            value={visible(asked.q)}
-            placeholder="status:5xx path:/checkout/* declined"
-            spellcheck={false}
-            autocomplete="off"
-            maxlength={QUERY_MAX_UNITS}
-          />
-          <Field name="function" label="Worker" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
-          <Select
-            name="outcome"
-            label="Outcome"
-            value={asked.outcome}
-            options={[
-              ...Object.entries(OUTCOMES).map(([value, label]) => ({ value, label })),
-              ...(Object.hasOwn(OUTCOMES, asked.outcome)
-                ? []
-                : [{ value: asked.outcome, label: visible(asked.outcome) }]),
-            ]}
-          />
+          <QuestionFields asked={asked} />
           <Select
             name="last"
             label="Time"
