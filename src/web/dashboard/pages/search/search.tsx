@@ -4,6 +4,7 @@ import { CODE, type ErrorEntry } from "../../../../base/errors.ts";
 import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
 import { type Pieces, streamOf } from "../../../../base/streams.ts";
 import { plural } from "../../../../base/words.ts";
+import { LAST } from "../../../../operate/search/words.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { visible } from "../../parts/foreign.tsx";
@@ -13,7 +14,7 @@ import type { JobView } from "../../views/job.ts";
 import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
-import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { AROUND, type Asked, askedOf, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
 import { answerOf, linesOf } from "./hits.tsx";
 
 const needs = { permission: "logs:read" } as const;
