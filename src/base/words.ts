@@ -57,7 +57,7 @@ export function clock(at: number | string): string {
   return stamp(at).slice(11);
 }
 
-/** `2026-11-20 15:00 to 16:00 UTC`, with the second day if it is another. @param since as of {@link stamp}. */
+/** `2026-11-20 15:00 to 16:00 UTC`; the second day, too, if it is another. As of {@link stamp}. */
 export function timeSpan(since: number | string, until: number | string): string {
   const stepMs = new Date(until).getTime() - new Date(since).getTime();
   const [from, to] = [stamp(since, stepMs), stamp(until, stepMs)];

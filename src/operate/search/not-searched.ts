@@ -21,7 +21,7 @@ export interface Left {
   why: string;
   /** null: `what` says it. */
   job: number | null;
-  /** Numbers of objects, or names of manifests, of that job; absent: all of it, or what has no number. */
+  /** Numbers of objects, or names of manifests, of that job; without both: what has none. */
   objects?: number[] | undefined;
   manifests?: string[] | undefined;
 }

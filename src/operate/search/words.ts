@@ -72,7 +72,7 @@ export interface Conditions {
   job: string;
 }
 
-/** What a search that found nothing was about. @param outcome `failed`, one, `!` before one, or "". */
+/** What a search that found nothing was about. @param outcome `failed`; one; not one: `!ok`; "". */
 export function nothingWords(outcome: string, sinceMs: number, untilMs: number): string {
   const ended = `ended with ${outcome.replace(/^!/, "anything but ")}`;
   const records = outcome === "" ? "" : ` for records that ${outcome === "failed" ? outcome : ended}`;
@@ -142,7 +142,7 @@ export function groupText(value: GroupValue): string {
 }
 
 /**
- * ` so far; complete from 2026-11-20 17:20:00 UTC on`: behind the number of a count that is not over.
+ * ` so far; complete from 2026-11-20 17:20:00 UTC on`: after the number of an unfinished count.
  * @param at as of its newest line `groups`; null: not known yet.
  */
 export function soFarWords(at: number | string | null, order: "newest" | "oldest"): string {

@@ -88,10 +88,7 @@ it("knows what may find more", () => {
 
 it("shows where a fault is, and no more than fits a line", () => {
   expect(faultPlace('a "b', 2)).toEqual(["a ", '"b']);
-  expect(faultPlace("a".repeat(100) + "b".repeat(100), 100)).toEqual([
-    `…${"a".repeat(60)}`,
-    `${"b".repeat(60)}…`,
-  ]);
+  expect(faultPlace("a".repeat(100) + "b".repeat(100), 100)).toEqual([`…${"a".repeat(60)}`, `${"b".repeat(60)}…`]);
   expect(faultPlace(`${"\u{1f600}".repeat(50)}x`, 61)[0]).toMatch(/^…\ufffd/);
 });
 
