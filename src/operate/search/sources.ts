@@ -1,6 +1,7 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
+import { plural } from "../../base/words.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
 import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
@@ -14,10 +15,10 @@ import type { BatchPlace } from "./cursor.ts";
 import { type Identified, identifier, loaded } from "./identify.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
 import { sketchLookUp } from "./look-up.ts";
-import type { NotSearched, Sources } from "./page.ts";
+import type { NotSearched } from "./not-searched.ts";
+import type { Sources } from "./page.ts";
 import { type Sketched, SketchFiles } from "./sketch-files.ts";
 import type { Known, Needs, SearchedJob, Source } from "./source.ts";
-import { records } from "./waiting.ts";
 
 /** `end` null: it may have more to read. */
 export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
@@ -72,9 +73,9 @@ export async function listSources(
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const jobOf = new Map(reruns.map(({ id, job }) => [id, job]));
   const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
-  const notSearched = silent.map((id) => leave(id, "its log does not answer"));
+  const notSearched = silent.map((id) => leave(id, "its log does not answer: search again"));
   for (const { job, records: count } of unmade)
-    notSearched.push(leave(job, `logship could not prepare ${records(count)} from the log`));
+    notSearched.push(leave(job, `logship could not prepare ${plural(count, "record")} from the log`));
   const shippedBy = (id: number): NotSearched =>
     leave(id, `rerun ${rerunName(id)} may ship the same records as the job`);
   for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
@@ -133,7 +134,7 @@ function whyNot({ state, contentType, key }: Searchable): string | null {
   if (state === "elsewhere") return "it was sent to another destination, which the job has no keys for";
   const kind = key === "" ? decoderOfType(contentType) : decoderOf(key);
   const lines = kind.linesType(contentType);
-  return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
+  return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON: a reader searches them`;
 }
 
 function sourceOf(

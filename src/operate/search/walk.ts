@@ -3,7 +3,8 @@ import { ReadFault } from "../../ship/destinations/read-object.ts";
 import { Copies, type Judged } from "./copies.ts";
 import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, type Place } from "./hits.ts";
-import type { NotSearched, Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
+import type { NotSearched } from "./not-searched.ts";
+import type { Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
 import { readSource } from "./read-source.ts";
 import { isIn, wholeOf } from "./share.ts";
 import { type Known, keyOf, type Source } from "./source.ts";
@@ -189,7 +190,7 @@ export abstract class Walk {
   async #judge(source: Source): Promise<Judged | null> {
     const { firstMs, lastMs } = source;
     if (this.copies === null) return { firstMs, lastMs, without: [], others: [] };
-    const undecided = "which of its records are in objects of other jobs, too, is not to be had: search this job alone";
+    const undecided = "other jobs ship some of the same records, and it is not known which: search this job alone";
     if (this.#isOnce && this.#unread.isCutOff(source, this.copies)) {
       this.#fail(source, undecided);
       return null;
@@ -213,10 +214,10 @@ export abstract class Walk {
     const [other] = verdict.without;
     if (other !== undefined && !this.#named.has(wholeOf(source))) {
       this.#named.add(wholeOf(source));
-      const what = verdict.kind === "read" ? "a part of it was not read, as " : "";
+      const what = verdict.kind === "read" ? "read in part only, as " : "";
       this.#leave(
         source,
-        `${what}job ${other.job} may ship the same records, and which is not known: search this job alone`,
+        `${what}job ${other.job} may ship the same records, and it is not known which: search this job alone`,
       );
     }
     return verdict.kind === "read" ? verdict : null;
@@ -268,7 +269,7 @@ export abstract class Walk {
         this.progress.records += records;
         this.progress.read += 1;
         if (unreadable > 0) {
-          this.#leave(source, `${unreadable} of its lines are not JSON records`);
+          this.#notSearched.push({ job, object: source.number, why: "without a JSON record", lines: unreadable });
           // What was counted stays so.
           if (!this.#isOnce) this.#distrust(source);
         }

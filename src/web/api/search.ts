@@ -24,13 +24,13 @@ import { ofRay, part, readQuery } from "../../formats/query/meaning.ts";
 import type { QueryFault } from "../../formats/query/parse.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
-import { answerLines, inWords } from "../../operate/search/answer.ts";
+import { answerLines } from "../../operate/search/answer.ts";
 import { type Archive, beforeTheList } from "../../operate/search/archived.ts";
 import { compareBreadth } from "../../operate/search/breadth.ts";
 import { type CountPlan, countedFields, planCount } from "../../operate/search/count/plan.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
-import type { NotSearched } from "../../operate/search/page.ts";
+import { inWords, type NotSearched } from "../../operate/search/not-searched.ts";
 import { compileQuery } from "../../operate/search/query.ts";
 import type { SearchedJob } from "../../operate/search/source.ts";
 import { type Listed, listSources, type SearchedRerun } from "../../operate/search/sources.ts";
@@ -214,12 +214,13 @@ async function searchedJobs(
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {
-      leave("no key opens its stored destination");
+      leave("no key opens its stored destination: enter it again");
       continue;
     }
     const destination = parseDestination(conf, config.destinations);
     if (!destination.ok) leave(`its destination: ${destination.why}`);
-    else if (!termsOf(destination.value).isReadable) leave("its destination cannot be read back");
+    else if (!termsOf(destination.value).isReadable)
+      leave("its destination takes records and gives none back: search there");
     else {
       const root = rootOf(readTemplate(job.path));
       jobs.push({ id: job.id, store: openDestination(destination.value, platform), root, createdMs });

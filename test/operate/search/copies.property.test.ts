@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hit } from "../../../src/operate/search/hits.ts";
-import type { NotSearched, Progress } from "../../../src/operate/search/page.ts";
+import type { NotSearched } from "../../../src/operate/search/not-searched.ts";
+import type { Progress } from "../../../src/operate/search/page.ts";
 import { type Bounds, search } from "../../../src/operate/search/search.ts";
 import {
   FAULTS,

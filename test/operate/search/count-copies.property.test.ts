@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { Row } from "../../../src/operate/search/count/groups.ts";
 import { planCount } from "../../../src/operate/search/count/plan.ts";
 import { count } from "../../../src/operate/search/count.ts";
-import type { NotSearched, WalkBounds } from "../../../src/operate/search/page.ts";
+import type { NotSearched } from "../../../src/operate/search/not-searched.ts";
+import type { WalkBounds } from "../../../src/operate/search/page.ts";
 import {
   BROADEST,
   FAULTS,

@@ -86,7 +86,7 @@ describe("the page Search", () => {
     expect(status).toBe(200);
     expect(html.match(/<details class="hit"/g)).toHaveLength(3);
     expect(html).toContain(`href="/jobs/${job}/objects/1?skip=0#line-3"`);
-    expect(textOf(html)).toContain("3 records. Searched 1 of 1 file");
+    expect(textOf(html)).toContain("3 records. Searched 1 file (");
     expect(html).toContain("%22key%22%3A%22ScriptName%22%2C%22operator%22%3A%22%21eq%22%2C%22value%22%3A%22shop%22");
     const lines = [...html.matchAll(/objects\/1\?skip=0#line-(\d)/g)].map(([, line]) => line);
     expect(lines).toEqual(["3", "2", "1"]);
@@ -143,7 +143,7 @@ describe("the page Search", () => {
     for (const job of jobs) await settle(job, clock);
     const { html } = await (await Visitor.signedIn()).get("/search?last=1h");
     expect(html.match(/<details class="hit"/g)).toHaveLength(2);
-    expect(textOf(html)).toContain("2 records. Searched 3 of 3 files");
+    expect(textOf(html)).toContain("2 records. Searched 3 files (");
     expect(textOf(html)).toContain(`Also in jobs ${jobs[1]}, ${jobs[2]}`);
   });
 

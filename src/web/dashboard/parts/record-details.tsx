@@ -1,8 +1,9 @@
 import type { Child, FC } from "hono/jsx";
+import { count } from "../../../base/words.ts";
 import { Foreign, visible } from "./foreign.tsx";
 import { Snippet, State } from "./panel.tsx";
 import { type Condition, curlOf, leavesOf } from "./record-filter.ts";
-import { wholeOf } from "./record-summary.ts";
+import { afterWords, wholeOf } from "./record-summary.ts";
 
 /** Longest text of a log line or value, in characters. */
 const TEXT_MAX = 4_000;
@@ -37,7 +38,6 @@ export const RecordDetails: FC<{
   links?: (condition: Condition) => Links | null;
   children?: Child;
 }> = ({ id, record, links, children }) => {
-  const startMs = Number(record.EventTimestampMs);
   const curl = curlOf(record);
   const { Exceptions: _, Logs: __, ...fields } = record;
   return (
@@ -47,7 +47,7 @@ export const RecordDetails: FC<{
       {listOf(record.Exceptions).length > 0 && record.ExceptionStacks === undefined && (
         <p class="hint">Without a stack: the job does not ship the field ExceptionStacks.</p>
       )}
-      <Logs logs={objectsOf(record.Logs)} errors={objectsOf(record.LogErrors)} startMs={startMs} />
+      <Logs logs={objectsOf(record.Logs)} errors={objectsOf(record.LogErrors)} startMs={record.EventTimestampMs} />
       <table class="record-fields">
         <caption class="unseen">Fields</caption>
         <tbody>
@@ -126,17 +126,17 @@ const Exceptions: FC<{ exceptions: readonly Shown[]; stacks: readonly unknown[];
   );
 
 /** Times are counted from the event; the stacks of logged errors stand below their line. */
-const Logs: FC<{ logs: readonly Shown[]; errors: readonly Shown[]; startMs: number }> = ({ logs, errors, startMs }) =>
+const Logs: FC<{ logs: readonly Shown[]; errors: readonly Shown[]; startMs: unknown }> = ({ logs, errors, startMs }) =>
   logs.length === 0 ? null : (
     <table class="logged">
       <caption class="unseen">Logs, in order</caption>
       <tbody>
-        {logs.slice(0, LOGS_MAX).map(({ Level, Message, TimestampMs }, i) => {
-          const after = Number(TimestampMs) - startMs;
+        {logs.slice(0, LOGS_MAX).map((log, i) => {
+          const { Level, Message } = log;
           const level = textOf(Level ?? "");
           return (
             <tr>
-              <td class="quiet figures">{Number.isFinite(after) && `+${after} ms`}</td>
+              <td class="quiet figures">{afterWords(log, startMs)}</td>
               <td>
                 <State kind={level === "error" ? "bad" : level === "warn" ? "warn" : "quiet"}>
                   <Foreign text={level} max={20} />
@@ -151,7 +151,7 @@ const Logs: FC<{ logs: readonly Shown[]; errors: readonly Shown[]; startMs: numb
         })}
         {logs.length > LOGS_MAX && (
           <tr>
-            <td colspan={3}>{logs.length - LOGS_MAX} more in the JSON</td>
+            <td colspan={3}>{count(logs.length - LOGS_MAX)} more in the JSON</td>
           </tr>
         )}
       </tbody>

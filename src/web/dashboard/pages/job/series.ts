@@ -1,3 +1,4 @@
+import { stamp } from "../../../../base/words.ts";
 import type { Bucket } from "../../parts/chart.tsx";
 import type { HourView } from "../../views/job.ts";
 
@@ -88,7 +89,8 @@ function sumOf({ hour, uploads, errors, records, ...rest }: HourView): Sum {
 
 /** How a bar of so many hours is named. */
 export function bucketOf(startMs: number, step: number): Bucket {
-  const iso = new Date(startMs).toISOString();
-  const [day, time] = [iso.slice(0, 10), iso.slice(11, 16)];
-  return step === 24 ? { label: day, short: day } : { label: `${day} ${time}`, short: `${day.slice(5)} ${time}` };
+  const label = stamp(startMs);
+  if (step !== 24) return { label, short: label.slice(5) };
+  const day = label.slice(0, 10);
+  return { label: day, short: day };
 }

@@ -1,16 +1,8 @@
+import { stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import { LAST } from "../../../../operate/search/words.ts";
 import { type Condition, combined, narrowed as narrowedFilter } from "../../parts/record-filter.ts";
 import { around, between } from "./when.ts";
-
-/** The times that a search offers, as distances back from now, in ms. */
-export const LAST = {
-  "15m": { label: "the last 15 minutes", ms: 900_000 },
-  "1h": { label: "the last hour", ms: 3_600_000 },
-  "24h": { label: "the last day", ms: 86_400_000 },
-  "7d": { label: "the last 7 days", ms: 7 * 86_400_000 },
-  "30d": { label: "the last 30 days", ms: 30 * 86_400_000 },
-  "90d": { label: "the last 90 days", ms: 90 * 86_400_000 },
-} as const;
 
 /** The value of `last` that stands for `since` and `until`. */
 export const OWN_TIME = "own";
@@ -97,12 +89,6 @@ export function livePath({ q, function: name, outcome, filter }: Asked): string 
 export function exactly(sinceMs: number, untilMs: number): Partial<Asked> {
   const [since, until] = [sinceMs, untilMs].map((ms) => `${stamp(ms, 1)} UTC`);
   return { last: OWN_TIME, since: since ?? "", until: until ?? "", at: "", zone: "" };
-}
-
-/** `2026-11-20 15:00`, in UTC, and as exact as steps of so many ms need it. */
-export function stamp(ms: number, stepMs: number): string {
-  const length = stepMs >= 60_000 ? 16 : stepMs >= 1_000 ? 19 : 23;
-  return new Date(ms).toISOString().slice(0, length).replace("T", " ");
 }
 
 /** The same search with one more condition: for it, or against it. */

@@ -1,17 +1,32 @@
 import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
-import { bytes, count, duration, plural } from "../../../../base/words.ts";
+import { count, plural, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import { type Left, notSearchedLines } from "../../../../operate/search/not-searched.ts";
+import {
+  alsoInWords,
+  FEWER_WORDS,
+  LAST,
+  type Looked,
+  lookedWords,
+  NOT_SEARCHED,
+  NOTHING_FOUND,
+  nothingWords,
+  placeWords,
+  REFUSED,
+  SEARCH_AGAIN,
+  widerWays,
+} from "../../../../operate/search/words.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Button, Form } from "../../parts/form.tsx";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
-import { summaryOf } from "../../parts/record-summary.ts";
+import { summaryOf, tookWords } from "../../parts/record-summary.ts";
 import type { Viewer } from "../../session.ts";
-import { type Asked, exactly, LAST, livePath, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
+import { type Asked, exactly, livePath, narrowed, questionOf, searchPath } from "./address.ts";
 import { Refused } from "./question.tsx";
 
 /** Hits of one page. */
@@ -32,8 +47,8 @@ type Json = Record<string, unknown>;
 
 type Line =
   | { type: "hit"; job_id: number; object: number | null; line: number; also_in: number[]; record: Json }
-  | { type: "progress"; objects: number; read: number; skipped: number; bytes_read: number; sketch_bytes: number }
-  | { type: "end"; complete: boolean; cursor: string | null; not_searched: { what: string; why: string }[] };
+  | ({ type: "progress" } & Looked)
+  | { type: "end"; complete: boolean; cursor: string | null; not_searched: Left[] };
 type Hit = Extract<Line, { type: "hit" }>;
 
 /**
@@ -60,7 +75,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
   if (!response.ok || response.body === null) {
     const { errors } = (await response.json()) as { errors: ErrorEntry[] };
     const phrase = searchPath({ ...asked, q: quoted(asked.q), cursor: "" });
-    yield <Refused title="The search was refused" errors={errors} query={asked.q} phrase={phrase} />;
+    yield <Refused title={REFUSED} errors={errors} query={asked.q} phrase={phrase} />;
     return;
   }
   yield raw(
@@ -107,9 +122,7 @@ export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator
 /** Each stands in place of the one before it: the style sheet shows the last. */
 const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number }> = (progress) => (
   <p class="progress quiet">
-    {plural(progress.shown, "record")}. Searched {count(progress.read + progress.skipped)} of{" "}
-    {plural(progress.objects, "file")} ({bytes(progress.bytes_read + progress.sketch_bytes)})
-    {progress.skipped > 0 && `; ${count(progress.skipped)} could be ruled out`}.
+    {plural(progress.shown, "record")}. {lookedWords(progress)}
   </p>
 );
 
@@ -144,7 +157,7 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ h
         <strong>
           <Foreign text={script} max={60} />
         </strong>
-        <span class="quiet figures">{typeof record.WallTimeMs === "number" && <>{count(record.WallTimeMs)} ms</>}</span>
+        <span class="quiet figures">{tookWords(record)}</span>
         <span class="mono">
           <Foreign text={event} max={200} />
         </span>
@@ -172,24 +185,21 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ h
 };
 
 /** Where a record leads to. */
-const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, also_in, record }, atMs }) => {
+const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit, atMs }) => {
+  const { job_id, object, line, record } = hit;
   const around = (ms: number) => exactly((atMs ?? 0) - ms, (atMs ?? 0) + ms);
   const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
   const { ScriptName: script } = record;
   return (
     <p class="ways">
       {object === null ? (
-        <span class="quiet">Not uploaded yet, job {job_id}</span>
+        <span class="quiet">{placeWords(hit)}</span>
       ) : (
         <a href={`/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`}>
-          Object {object}, line {line}
+          {placeWords(hit)}
         </a>
       )}
-      {also_in.length > 0 && (
-        <span class="quiet">
-          Also in {also_in.length === 1 ? "job" : "jobs"} {also_in.join(", ")}
-        </span>
-      )}
+      {hit.also_in.length > 0 && <span class="quiet">{alsoInWords(hit)}</span>}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
         <a href={searchPath({ q: `ray:${quoted(ray)}`, ...around(300_000), order: "oldest" })}>
           Same request in other Workers
@@ -215,22 +225,17 @@ const End: FC<{
   return (
     <>
       {shown === 0 && end.cursor === null && (
-        <Empty title="Nothing found">
-          <p>
-            Searched{asked.outcome !== "" && " for records that "}
-            {asked.outcome === "failed" ? "failed" : asked.outcome !== "" && `ended with ${visible(asked.outcome)}`}{" "}
-            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. New events take about
-            10 s to arrive.
-          </p>
+        <Empty title={NOTHING_FOUND}>
+          <p>{visible(nothingWords(asked.outcome, sinceMs, untilMs))}</p>
           <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
         </Empty>
       )}
       {end.not_searched.length > 0 && (
-        <Notice kind="warn" title="Some records could not be searched">
+        <Notice kind="warn" title={NOT_SEARCHED}>
           <ul>
-            {end.not_searched.map(({ what, why }) => (
+            {notSearchedLines(end.not_searched).map((line) => (
               <li>
-                <Foreign text={`${what}: ${why}`} max={400} />
+                <Foreign text={line} max={400} />
               </li>
             ))}
           </ul>
@@ -270,33 +275,24 @@ const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ 
 /** Searches that find more: each leaves one condition out, or takes a longer time. */
 const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }> = (props) => {
   const { asked, fixed, sinceMs, untilMs } = props;
-  const without = (part: Partial<Asked>) => searchPath({ ...asked, ...part, cursor: "" });
-  const isBack = Object.hasOwn(LAST, asked.last);
-  const longer = Object.entries(LAST).find(([, { ms }]) => ms > untilMs - sinceMs);
-  const beside = Math.max(3_600_000, untilMs - sinceMs);
-  const ways = [
-    asked.outcome !== "" && { label: OUTCOMES[""], href: without({ outcome: "" }) },
-    isBack
-      ? longer !== undefined && { label: longer[1].label, href: without({ last: longer[0] }) }
-      : {
-          label: `${duration(beside)} more before and after`,
-          href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
-        },
-    asked.function !== "" && { label: "all Workers", href: without({ function: "" }) },
-    asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
-    asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
-  ].filter((way) => way !== false);
+  const ways = widerWays(asked, sinceMs, untilMs, Object.hasOwn(LAST, asked.last)).map(
+    ({ label, without, last, span }) => {
+      if (span !== undefined) return { label, href: searchPath({ ...fixed, ...exactly(...span), cursor: "" }) };
+      const part = without === undefined ? { last: last ?? "" } : { [without]: "" };
+      return { label, href: searchPath({ ...asked, ...part, cursor: "" }) };
+    },
+  );
   return (
     <>
       {ways.length > 0 && (
         <p class="ways">
-          Search again with{" "}
+          {SEARCH_AGAIN}{" "}
           {ways.map(({ label, href }) => (
             <a href={href}>{label}</a>
           ))}
         </p>
       )}
-      {asked.q !== "" && <p>A record must have all words of a search. Fewer words may find more.</p>}
+      {asked.q !== "" && <p>{FEWER_WORDS}</p>}
     </>
   );
 };

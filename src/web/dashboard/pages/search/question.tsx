@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
+import { faultPlace } from "../../../../operate/search/words.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Field, Select } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
@@ -44,6 +45,7 @@ export const Refused: FC<{ title: string; errors: readonly ErrorEntry[]; query: 
   phrase,
 }) => {
   const at = errors.find(({ source }) => source?.pointer === "/query")?.source?.at;
+  const [before, from] = faultPlace(query, at ?? 0);
   return (
     <Notice kind="warn" title={title}>
       <ul>
@@ -56,9 +58,9 @@ export const Refused: FC<{ title: string; errors: readonly ErrorEntry[]; query: 
       {at !== undefined && (
         <>
           <p class="mono">
-            <Foreign text={query.slice(Math.max(0, at - 60), at)} max={60} />
+            <Foreign text={before} />
             <mark>
-              <Foreign text={query.slice(at)} max={60} />
+              <Foreign text={from} />
             </mark>
           </p>
           <p>

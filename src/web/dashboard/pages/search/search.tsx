@@ -3,6 +3,7 @@ import { encodeUtf8 } from "../../../../base/bytes.ts";
 import { CODE, type ErrorEntry } from "../../../../base/errors.ts";
 import { type Pieces, streamOf } from "../../../../base/streams.ts";
 import { plural } from "../../../../base/words.ts";
+import { LAST } from "../../../../operate/search/words.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { visible } from "../../parts/foreign.tsx";
@@ -12,7 +13,7 @@ import type { JobView } from "../../views/job.ts";
 import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
-import { AROUND, type Asked, askedOf, LAST, NOTHING, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { AROUND, type Asked, askedOf, NOTHING, OWN_TIME, questionOf, searchPath } from "./address.ts";
 import { answerOf, linesOf } from "./hits.tsx";
 import { QuestionFields } from "./question.tsx";
 
