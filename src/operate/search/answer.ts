@@ -72,6 +72,8 @@ export function answerLines({
     taken();
   };
   gone.addEventListener("abort", stop);
+  // It may have left before there was an answer.
+  if (gone.aborted) stop();
   return new ReadableStream<Uint8Array>({
     // Not awaited: nothing is pulled before the start is over. But without a client, the platform
     // would end all of it at once, and its end would not be told.

@@ -1,3 +1,4 @@
+import { waitUntil } from "cloudflare:workers";
 import type * as z from "zod";
 import { ApiError, CODE, type ErrorEntry, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
@@ -243,6 +244,9 @@ async function takeSlot(c: AppContext, heldBytes: number): Promise<() => Promise
     throw oneError(429, CODE.tooMany, words, { "Retry-After": "5" });
   }
   const share = await isolateMemory.take(heldBytes);
+  const ended = Promise.withResolvers<void>();
+  // The platform would end this where the client leaves before its answer, and tell no end.
+  waitUntil(ended.promise);
   const end = async (): Promise<void> => {
     share?.release();
     try {
@@ -250,6 +254,7 @@ async function takeSlot(c: AppContext, heldBytes: number): Promise<() => Promise
     } catch (error) {
       log.warn("the end of a search was not told", { error: errorText(error) });
     }
+    ended.resolve();
   };
   if (share !== null) return end;
   await end();
