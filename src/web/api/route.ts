@@ -56,7 +56,7 @@ export interface RouteDoc {
   status?: 200 | 201 | 202;
   /** Failures besides those that openapi/failures.ts derives. */
   errors?: readonly 409[];
-  /** Requests that are valid as they stand, if the jobs and functions they name exist. */
+  /** Requests that are valid as they stand, if the jobs and functions they name exist; default: a bare one. */
   examples?: readonly RouteExample[];
 }
 
