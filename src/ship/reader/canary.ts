@@ -1,6 +1,7 @@
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
 import type { RowOf } from "../../base/storage/row-of.ts";
+import { HOUR_MS } from "../../base/time.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -188,8 +189,6 @@ const AGAIN_MS: readonly number[] = [15_000, 60_000, 180_000];
 
 /** A store that asks for more patience than this, in ms, counts as failing. */
 const PATIENCE_MS = 300_000;
-
-const HOUR_MS = 3_600_000;
 
 /**
  * A canary is overdue after this long, in ms: three intervals of the cron, which stands in for the

@@ -1,8 +1,7 @@
 import { columns } from "../../base/storage/sql.ts";
+import { hourOf } from "../../base/time.ts";
 import type { FailureCause } from "../destinations/failure.ts";
 import { ReaderPart } from "./reader-part.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** How many hours are kept, the one that is not over included: 30 days. */
 export const HEALTH_HOURS = 720;
@@ -32,16 +31,6 @@ export interface HealthHour {
   /** Their durations together, and the longest, in ms. */
   totalMs: number;
   longestMs: number;
-}
-
-/** The hour, since the epoch, that a time in ms belongs to. */
-export function hourOf(ms: number): number {
-  return Math.floor(ms / HOUR_MS);
-}
-
-/** When an hour begins, in ms since the epoch. */
-export function hourStartMs(hour: number): number {
-  return hour * HOUR_MS;
 }
 
 export function emptyHour(hour: number): HealthHour {

@@ -30,6 +30,6 @@ export function curlSample(
 }
 
 /** As one word of a POSIX shell, without expansion. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -77,9 +77,7 @@ export function notConfigured(faults: readonly string[]): View {
       <Notice kind="bad" title="Settings are missing or malformed">
         <ul>
           {faults.map((fault) => (
-            <li>
-              <Foreign text={fault} />
-            </li>
+            <Foreign as="li" text={fault} />
           ))}
         </ul>
       </Notice>,

@@ -1,4 +1,4 @@
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../../base/time.ts";
 
 /** To the minute, in the form's format. @param round `Math.ceil`: no earlier than that. */
 export function minuteOf(ms: number, round = Math.floor): string {

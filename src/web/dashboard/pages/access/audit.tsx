@@ -50,9 +50,7 @@ export const Changes: FC<{ changes: readonly Change[] }> = ({ changes }) =>
           <Foreign text={change.actor.name} max={120} />
           <span class="quiet"> {change.actor.kind}</span>
         </>,
-        <code>
-          <Foreign text={change.action} max={80} />
-        </code>,
+        <Foreign as="code" text={change.action} max={80} />,
         <Resource change={change} />,
         <State kind={change.outcome === "done" ? "ok" : "warn"}>{change.outcome}</State>,
         <Body change={change} />,
@@ -87,9 +85,7 @@ const Body: FC<{ change: Change }> = ({ change: { id, body, request_id } }) => (
     {body === null ? (
       <p class="quiet">No body.</p>
     ) : (
-      <pre class="text">
-        <Foreign text={JSON.stringify(body, null, 2)} max={BODY_SHOWN} />
-      </pre>
+      <Foreign as="pre" class="text" text={JSON.stringify(body, null, 2)} max={BODY_SHOWN} />
     )}
     {request_id !== null && (
       <p class="quiet">

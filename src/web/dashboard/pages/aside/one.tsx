@@ -60,9 +60,7 @@ async function oneView(context: PageContext): Promise<View> {
         <About entry={entry} />
         {entry.why_not !== null ? (
           <Notice kind="warn" title="Cannot be resent">
-            <p>
-              <Foreign text={entry.why_not} max={600} />
-            </p>
+            <Foreign as="p" text={entry.why_not} max={600} />
           </Notice>
         ) : (
           <p class="quiet">{MEANING[entry.kind]}</p>
@@ -116,9 +114,7 @@ const Content = ({
     return (
       <Panel id="content" title="Content">
         <p class="quiet">Cannot be read as records. {complete ? "The content" : "Its beginning"} in Base64:</p>
-        <pre class="text">
-          <Foreign text={base64 ?? ""} max={BYTES_SHOWN} />
-        </pre>
+        <Foreign as="pre" class="text" text={base64 ?? ""} max={BYTES_SHOWN} />
       </Panel>
     );
   const page = pageOf(query);

@@ -118,9 +118,7 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
   <div id="trouble" data-refresh={REFRESH_S}>
     {job.error_message !== null && (
       <Notice kind="bad" title="Delivery is failing">
-        <p>
-          <Foreign text={job.error_message} max={2_000} />
-        </p>
+        <Foreign as="p" text={job.error_message} max={2_000} />
         <p>
           {job.last_error !== null && (
             <>

@@ -63,9 +63,7 @@ const ObjectTable: FC<ObjectsProps> = ({ job, objects, isReadable, nowMs }) =>
         const { kind, words } = objectState(object, isReadable);
         return [
           <a href={`/jobs/${job.id}/objects/${object.number}`}>
-            <span class="mono">
-              <Foreign text={object.key} max={300} />
-            </span>
+            <Foreign as="span" class="mono" text={object.key} max={300} />
           </a>,
           <State kind={kind}>{words}</State>,
           count(object.records),
@@ -190,9 +188,7 @@ const ObjectPanel: FC<{
       }
     >
       <p>
-        <code>
-          <Foreign text={object.key} max={1_200} />
-        </code>
+        <Foreign as="code" text={object.key} max={1_200} />
       </p>
       <Facts
         rows={[

@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { storedEntry } from "../../parts/destination-entry.ts";
@@ -12,8 +13,6 @@ import type { AccountLedgerView } from "../../views/account.ts";
 import type { JobView, ReplayView } from "../../views/job.ts";
 import { jobPath, jobTrail } from "./job-text.ts";
 import { type Span, spanIn, targetEntered } from "./replay-begin.tsx";
-
-const HOUR_MS = 3_600_000;
 
 /** What was entered to begin a rerun, and why it was refused. */
 interface Refused {

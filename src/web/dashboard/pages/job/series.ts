@@ -1,7 +1,6 @@
+import { HOUR_MS } from "../../../../base/time.ts";
 import type { Bucket } from "../../parts/chart.tsx";
 import type { HourView } from "../../views/job.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Hours shown, hours per bar, and these in words. Bars of 6 and 24 hours begin with UTC days. */
 export const RANGES = {

@@ -1,4 +1,4 @@
-import { toBase64Url } from "../../../../base/bytes.ts";
+import { cut, toBase64Url } from "../../../../base/bytes.ts";
 import { CODE, oneError } from "../../../../base/errors.ts";
 import { DATASETS } from "../../../../formats/record/fields.ts";
 import { parseLogpullOptions } from "../../../../ship/job/output-rules.ts";
@@ -100,11 +100,6 @@ async function copyOf(page: PageContext, from: string): Promise<Pick<JobOrigin, 
 function withoutSince(options: string): string {
   const pairs = options.split("&");
   return pairs.filter((pair) => parseLogpullOptions(pair).since === undefined).join("&");
-}
-
-/** Never cuts a surrogate pair. */
-function cut(text: string, max: number): string {
-  return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
 }
 
 function view(page: PageContext, origin: JobOrigin, filled: Filled, said: Said): View {

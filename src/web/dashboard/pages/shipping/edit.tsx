@@ -177,7 +177,5 @@ const Value: FC<{ value: unknown }> = ({ value }) =>
   value === undefined || value === null || value === "" ? (
     <span class="quiet">nothing</span>
   ) : (
-    <code>
-      <Foreign text={typeof value === "string" ? value : JSON.stringify(value)} max={2_000} />
-    </code>
+    <Foreign as="code" text={typeof value === "string" ? value : JSON.stringify(value)} max={2_000} />
   );

@@ -1,6 +1,8 @@
 /** The page of one receiver of alerts, and what its buttons do. */
+
 import type { Child } from "hono/jsx";
 import { CODE } from "../../../../base/errors.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { plural } from "../../../../base/words.ts";
 import { isTakenIn, remedyFor } from "../../../../operate/alerts/alert-answers.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
@@ -122,8 +124,6 @@ const Done = ({ receiver, query, nowMs }: { receiver: Receiver } & Pick<PageCont
 
 /** How long one may mute, in hours. */
 const HOURS = [1, 8, 72] as const;
-const HOUR_MS = 3_600_000;
-
 const StatePanel = ({ receiver, viewer, nowMs }: { receiver: Receiver } & Pick<PageContext, "viewer" | "nowMs">) => {
   const { at, format, muted_until } = receiver;
   const mute = { viewer, action: `${at}/mute`, kind: "small" } as const;
