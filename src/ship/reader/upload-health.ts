@@ -61,16 +61,16 @@ export function withAttempt(before: HealthHour, attempt: CountedAttempt): Health
   return sumOf(before, one);
 }
 
-/** The sum of two counts of the same hour, of two segments of one reader. */
+/** The sum of two counts, under the hour of the first. A cause may have any name. */
 export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
-  const causes = { ...a.causes };
-  for (const [cause, count] of Object.entries(b.causes)) causes[cause] = (causes[cause] ?? 0) + count;
+  const causes = new Map(Object.entries(a.causes));
+  for (const [cause, count] of Object.entries(b.causes)) causes.set(cause, (causes.get(cause) ?? 0) + count);
   return {
     hour: a.hour,
     ok: a.ok + b.ok,
     retried: a.retried + b.retried,
     failed: a.failed + b.failed,
-    causes,
+    causes: Object.fromEntries(causes),
     records: a.records + b.records,
     bytes: a.bytes + b.bytes,
     rawBytes: a.rawBytes + b.rawBytes,

@@ -23,7 +23,15 @@ import {
   type UpdateAlert,
 } from "./docs/alerts.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
-import { type Asked, addressFor, presentCalls, putReceiver, requireReceiver, type Stored, testReceiver } from "./receivers.ts";
+import {
+  type Asked,
+  addressFor,
+  presentCalls,
+  putReceiver,
+  requireReceiver,
+  type Stored,
+  testReceiver,
+} from "./receivers.ts";
 import type { AppContext, Resources } from "./route.ts";
 
 export const alertRoutes: Resources = {

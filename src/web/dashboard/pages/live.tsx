@@ -71,7 +71,6 @@ function view(page: PageContext, jobs: readonly JobFilter[], conditions: Conditi
   const faults = faultsOf(conditions.filter, page);
   return {
     title: "Live",
-    section: "live",
     scripts: ["live"],
     parts: [
       <noscript>

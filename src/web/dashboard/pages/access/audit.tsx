@@ -5,7 +5,6 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { paged } from "../../parts/pager.tsx";
 import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
-import { TRAIL } from "./words.tsx";
 
 export const auditPages: readonly Page[] = [
   { path: "/access/audit", get: { permission: "access:edit", show: auditView } },
@@ -20,8 +19,6 @@ async function auditView(context: PageContext): Promise<View> {
   const { items, page, pager } = await paged<Change>(context, "/logship/audit", { of: "changes", perPage: PER_PAGE });
   return {
     title: "Changes",
-    section: "access",
-    trail: TRAIL,
     parts: [
       <p class="quiet">
         Changes through the API or these pages, and refused credentials, newest first. logship keeps them for 90 days.

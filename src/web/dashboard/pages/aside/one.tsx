@@ -10,7 +10,7 @@ import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { deletePage, type Question } from "../../parts/question.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Time } from "../../parts/values.tsx";
-import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.tsx";
+import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
 
 export const asideOnePages: readonly Page[] = [
   { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
@@ -34,8 +34,6 @@ async function oneView(context: PageContext): Promise<View> {
   const { viewer } = context;
   return {
     title: entry.id,
-    section: "set-aside",
-    trail: TRAIL,
     parts: [
       <Panel
         id="about"
@@ -149,8 +147,6 @@ async function askToDelete(context: PageContext): Promise<Question> {
   const entry = await context.api.get<Read>(pathOf(context));
   return {
     title: `Delete ${entry.id}`,
-    section: "set-aside",
-    trail: TRAIL,
     back: placeOf(entry.id),
     label: "Delete permanently",
     parts: [

@@ -47,8 +47,6 @@ async function jobView(page: PageContext): Promise<View> {
   const replays = api.list<ReplayView>(`${path}/replay`, { per_page: LAST_REPLAYS });
   return {
     title: nameOf(job),
-    section: "jobs",
-    trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
       <>
         <Done query={query} job={job} />

@@ -104,7 +104,6 @@ async function objectsView({ api, params, query, config, nowMs }: PageContext): 
   const all = `/jobs/${job.id}/objects`;
   return {
     title: "Objects",
-    section: "jobs",
     trail: jobTrail(job),
     parts: [
       <Panel id="objects" title={after === null ? `${plural(info.total_count, "object")} in 30 days` : "Newer objects"}>
@@ -148,7 +147,6 @@ async function objectView(page: PageContext): Promise<View> {
       .then((lines) => <LinesPanel here={here} skip={skip} lines={lines} records={object.records} />);
   return {
     title: `Object ${object.number}`,
-    section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/objects`, label: "Objects" }],
     parts: [
       <ObjectPanel

@@ -94,7 +94,6 @@ async function view(page: PageContext, refused?: Refused): Promise<View> {
   return {
     title: "Rerun",
     status: refused === undefined ? 200 : 400,
-    section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/replay`, label: "Replays" }],
     parts: [
       <RerunForm page={page} job={job} keptSince={ledger.ok ? ledger.result.kept_since : null} refused={refused} />,

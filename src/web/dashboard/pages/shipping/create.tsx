@@ -110,8 +110,6 @@ function view(page: PageContext, origin: JobOrigin, filled: Filled, said: Said):
   return {
     title: "Create a job",
     status,
-    section: "jobs",
-    trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
       done !== undefined && (
         <Notice kind="ok" title={`Job ${done} created`}>

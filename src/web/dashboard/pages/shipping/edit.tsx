@@ -98,7 +98,6 @@ function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled
   return {
     title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
-    section: "jobs",
     trail: jobTrail(job),
     parts: [
       notice === "saved" && (

@@ -30,10 +30,7 @@ import {
   Whither,
 } from "./alert-view.tsx";
 
-const TRAIL = [
-  { href: "/status", label: "Status" },
-  { href: ALERTS_AT, label: "Alerts" },
-] as const;
+const TRAIL = [{ href: ALERTS_AT, label: "Alerts" }] as const;
 
 /** Each receiver has these; the webhook is the one without an id. */
 const pagesAt = (path: string): Page[] => [
@@ -77,7 +74,6 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
   const { form, faults } = refused ?? { form: null, faults: NO_FAULTS };
   return {
     title: receiver?.name ?? "Webhook",
-    section: "status",
     status: refused?.status ?? 200,
     trail: TRAIL,
     parts: [
@@ -183,7 +179,6 @@ const NEW_WEBHOOK = { format: "generic", at: WEBHOOK_AT } as const;
 function secretView({ viewer }: PageContext, secret: string): View {
   return {
     title: "Webhook set up",
-    section: "status",
     trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the secret now: it is shown only once">
@@ -257,7 +252,6 @@ async function askToDelete(context: PageContext): Promise<Question> {
   return {
     title: `Delete ${format === "generic" ? "webhook" : "alert"}`,
     back: at,
-    section: "status",
     trail: [...TRAIL, { href: at, label: name }],
     parts: [
       <p>
