@@ -240,3 +240,8 @@ export function cut(text: string, units: number): string {
   const head = text.slice(0, units);
   return head.isWellFormed() ? head : head.toWellFormed().replace(/\ufffd$/, "");
 }
+
+/** As one word of a POSIX shell, without expansion. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -9,9 +9,9 @@ export type ChunkRow = RowOf<typeof READER_STEPS, "chunk">;
 export type ObjectRow = RowOf<typeof READER_STEPS, "object"> & { reason: CutReason; state: ObjectState };
 
 /**
- * A bit of `unconditional` of a reader, whose bits below it are what requests to the store leave out,
- * as its kind has found out: no object was delivered since one was set aside. The name is from when
- * it was one bit.
+ * A bit of `unconditional` of a reader, whose bits below it are what requests to the store leave
+ * out, as its kind has found out: no object was delivered since one was set aside. The name is from
+ * when it was one bit.
  */
 export const SET_ASIDE_LAST = 256;
 

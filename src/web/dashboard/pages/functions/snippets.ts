@@ -1,4 +1,4 @@
-import { quoted } from "../../../openapi/curl.ts";
+import { quoted } from "../../../../base/bytes.ts";
 
 /** Snippets that attach a function. They contain no secret: a token is always `$TOKEN`. */
 
