@@ -98,10 +98,6 @@ export function sketchOfBuckets(counts: Uint32Array): Sketch {
   return sketch;
 }
 
-export function sketchOf(counts: ReadonlyMap<number, number>): Sketch {
-  return [...counts].sort(([a], [b]) => a - b).flat();
-}
-
 function addedSketch(a: Sketch, b: Sketch): Sketch {
   if (a.length === 0) return b;
   const sum: number[] = [];
