@@ -88,7 +88,6 @@ async function jobsWithFilter({ api }: PageContext): Promise<JobFilter[]> {
 function view(page: PageContext, jobs: readonly JobFilter[], asked: Asked, isBuilding: boolean): View {
   return {
     title: "Live",
-    section: "live",
     scripts: ["live"],
     parts: [
       <noscript>

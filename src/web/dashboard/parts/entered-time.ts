@@ -1,6 +1,5 @@
+import { MINUTE_MS } from "../../../base/time.ts";
 import { stamp } from "../../../base/words.ts";
-
-const MINUTE_MS = 60_000;
 
 /** To the minute, in the form's format. @param round `Math.ceil`: no earlier than that. */
 export function minuteOf(ms: number, round = Math.floor): string {

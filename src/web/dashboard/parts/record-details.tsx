@@ -101,11 +101,7 @@ export const Thrown: FC<{ record: Shown }> = ({ record }) => {
 
 /** Nothing where there is none. */
 const Stack: FC<{ text: unknown }> = ({ text }) =>
-  typeof text !== "string" || text === "" ? null : (
-    <pre>
-      <Foreign text={text} max={TEXT_MAX} />
-    </pre>
-  );
+  typeof text !== "string" || text === "" ? null : <Foreign as="pre" text={text} max={TEXT_MAX} />;
 
 const Exceptions: FC<{ exceptions: readonly Shown[]; stacks: readonly unknown[]; how?: string }> = ({
   exceptions,

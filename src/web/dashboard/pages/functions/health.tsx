@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { count, duration, plural, share } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import type { PageContext } from "../../page.ts";
@@ -11,8 +12,6 @@ import { Ranges } from "../job/health.tsx";
 import { bucketOf, RANGES, type Range, timesOf } from "../job/series.ts";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
 import { functionPath } from "./logging.tsx";
-
-const HOUR_MS = 3_600_000;
 
 /** A quantile may be so many times the exact one: docs/functions.md, Health. */
 const QUANTILE_ERROR = 1.05;

@@ -58,10 +58,7 @@ export const ReplayEntry: FC<{
       </p>
       {replay.destination_conf !== null && (
         <p>
-          To{" "}
-          <code>
-            <Foreign text={replay.destination_conf} max={1_024} />
-          </code>
+          To <Foreign as="code" text={replay.destination_conf} max={1_024} />
         </p>
       )}
       {planned.records === 0 ? (

@@ -46,7 +46,6 @@ async function searchView(page: PageContext): Promise<PageAnswer> {
   const [{ items: jobs }, fields] = await Promise.all([api.list<JobView>("/logship/jobs"), loadFields(page)]);
   return {
     title: "Search",
-    section: "search",
     scripts: ["search"],
     parts: [
       <SearchForm asked={form} jobs={jobs} fields={fields} isOpen={built.again} />,
