@@ -112,14 +112,14 @@ function isRead(time: string): boolean {
 
 function filterOf({ function: name = "", outcome = "", filter = "" }: Given["values"]): string {
   const value = outcome.replace(/^!/, "");
+  if (value === outcome) return combined(filter, name, outcome);
   let all = filter;
   try {
-    if (outcome !== "" && outcome !== "failed")
-      all = narrowed(filter, { key: "Outcome", operator: "eq", value }, value !== outcome);
+    all = narrowed(filter, { key: "Outcome", operator: "eq", value }, true);
   } catch {
     // The service says what is wrong with a filter that is none.
   }
-  return combined(all, name, outcome === "failed");
+  return combined(all, name, "");
 }
 
 function show(hit: Hit): string {
