@@ -4,7 +4,14 @@ import { type Pieces, piecesOf } from "../../base/streams.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
 import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
-import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
+import {
+  openObject,
+  openParts,
+  type PartsRoom,
+  plain,
+  READ_PATIENCE,
+  ReadFault,
+} from "../../ship/destinations/read-object.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
@@ -28,6 +35,12 @@ export interface Listed extends Sources {
 
 /** Deadline of a question to a reader, in ms. */
 const ASK_MS = 10_000;
+
+/**
+ * Requests for parts of objects in one answer: the platform allows 10,000 subrequests an
+ * invocation. https://developers.cloudflare.com/workers/platform/limits/
+ */
+const PARTS_MAX = 5_000;
 
 /** How often what waits is looked for anew, while it is cut and delivered. */
 const LOOKS = 4;
@@ -78,6 +91,7 @@ export async function listSources(
   const shippedBy = (id: number): NotSearched =>
     leave(id, `rerun ${rerunName(id)} may ship the same records as the job`);
   for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
+  const room: PartsRoom = { requests: PARTS_MAX };
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
@@ -98,7 +112,7 @@ export async function listSources(
     }
     const searched = stores.get(job) as SearchedJob;
     const reader = (): Reader => nodeAt(env.READERS, job, node);
-    const source = sourceOf(object, searched, node, env, reader);
+    const source = sourceOf(object, searched, node, env, reader, room);
     list.push(source);
     if (state === "delivered")
       sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
@@ -142,6 +156,7 @@ function sourceOf(
   node: number,
   env: Pick<Env, "SKETCHES">,
   segment: () => Reader,
+  room: PartsRoom,
 ): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
   const inSketch = (one: Searchable) => loaded(async () => inSketchOf(env, job, node, one));
@@ -157,7 +172,7 @@ function sourceOf(
     rawBytes,
     records,
     isHeld: object.state === "held",
-    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch),
+    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch, room),
   };
 }
 
@@ -173,14 +188,18 @@ async function contentOf(
   read: (bytes: number) => void,
   { fields, identities }: Needs,
   inSketch: (object: Searchable) => Promise<Uint8Array | null>,
+  room: PartsRoom,
 ): Promise<Pieces> {
   let object: Searchable | null = listed;
   for (let look = 0; look < LOOKS && object !== null; look++) {
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
-      const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
+      const { key, bytes, rawBytes, mark } = object;
+      const known = { key, bytes, rawBytes, mark };
       identities?.(await inSketch(object));
-      return plain(reported(await openObject(store, known), read), known, fields);
+      const hasParts = fields !== null && decoderOf(key).decodeParts !== undefined;
+      const parts = hasParts ? await openParts(store, known, read, room) : null;
+      return plain(parts ?? reported(await openObject(store, known), read), known, fields);
     }
     const { batch }: Searchable = object;
     const held = await ofLog<HeldBatch | null>(job, async () => segment().identifiedBatch(batch));
