@@ -10,8 +10,8 @@
  * On one core, as an isolate has one thread: Node inflates on another one.
  */
 import { concat, free } from "../../src/base/bytes.ts";
-import { SEARCH_MS, SEARCH_RAW_BYTES, SEARCH_READS_AT_ONCE } from "../../src/base/limits.ts";
-import { decoderOf, encoderOf } from "../../src/formats/object/encoders.ts";
+import { SEARCH_MS, SEARCH_PARTS_MAX, SEARCH_RAW_BYTES, SEARCH_READS_AT_ONCE } from "../../src/base/limits.ts";
+import { encoderOf } from "../../src/formats/object/encoders.ts";
 import { NDJSON, type OutputFormat } from "../../src/formats/output/format.ts";
 import { readQuery } from "../../src/formats/query/meaning.ts";
 import { recordLine } from "../../src/formats/record/encode.ts";
@@ -125,7 +125,7 @@ function simulated(objects: ReadonlyMap<string, Stored>) {
 
 /** What a search lists. An hour has the objects of ten minutes several times. */
 function sourcesOf(keys: readonly string[], objects: ReadonlyMap<string, Stored>, most: number, store: Read): Source[] {
-  const room = { requests: process.argv.includes("whole") ? 0 : Number.POSITIVE_INFINITY };
+  const room = { requests: SEARCH_PARTS_MAX };
   return Array.from({ length: most }, (_, i): Source => {
     const key = keys[i % keys.length] as string;
     const { bytes, rawBytes } = objects.get(key) as Stored;
@@ -135,8 +135,7 @@ function sourcesOf(keys: readonly string[], objects: ReadonlyMap<string, Stored>
       ...{ bytes: bytes.length, rawBytes, records: OBJECT.records, isHeld: false },
       open: async (told, { fields }) => {
         const known = { key, bytes: bytes.length, rawBytes, mark: MARK };
-        const hasParts = fields !== null && decoderOf(key).decodeParts !== undefined;
-        const parts = hasParts ? await openParts(store, known, told, room) : null;
+        const parts = fields === null ? null : await openParts(store, known, told, room);
         if (parts !== null) return plain(parts, known, fields);
         const pieces = await openObject(store, known);
         const reported = async function* () {

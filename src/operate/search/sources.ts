@@ -1,3 +1,4 @@
+import { SEARCH_PARTS_MAX } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
@@ -35,12 +36,6 @@ export interface Listed extends Sources {
 
 /** Deadline of a question to a reader, in ms. */
 const ASK_MS = 10_000;
-
-/**
- * Requests for parts of objects in one answer: the platform allows 10,000 subrequests an
- * invocation. https://developers.cloudflare.com/workers/platform/limits/
- */
-const PARTS_MAX = 5_000;
 
 /** How often what waits is looked for anew, while it is cut and delivered. */
 const LOOKS = 4;
@@ -91,7 +86,7 @@ export async function listSources(
   const shippedBy = (id: number): NotSearched =>
     leave(id, `rerun ${rerunName(id)} may ship the same records as the job`);
   for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
-  const room: PartsRoom = { requests: PARTS_MAX };
+  const room: PartsRoom = { requests: SEARCH_PARTS_MAX };
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
@@ -197,8 +192,7 @@ async function contentOf(
       const { key, bytes, rawBytes, mark } = object;
       const known = { key, bytes, rawBytes, mark };
       identities?.(await inSketch(object));
-      const hasParts = fields !== null && decoderOf(key).decodeParts !== undefined;
-      const parts = hasParts ? await openParts(store, known, read, room) : null;
+      const parts = fields === null ? null : await openParts(store, known, read, room);
       return plain(parts ?? reported(await openObject(store, known), read), known, fields);
     }
     const { batch }: Searchable = object;

@@ -80,8 +80,8 @@ const BROKEN_OFF = "the store broke off";
  * the object: that tells that it is the one that was delivered, and not another one meanwhile.
  * @param mark of its SHA-256: the first hex digits.
  * @param told what comes, in bytes.
- * @returns null: it has to be read whole, as it is small, or the store shows no checksum, knows no
- *   ranges, or has another object.
+ * @returns null: it has to be read whole, as its kind is, or it is small, or the store shows no
+ *   checksum, knows no ranges, or has another object.
  * @throws ReadFault at once, or from a read.
  */
 export async function openParts(
@@ -90,7 +90,8 @@ export async function openParts(
   told: (bytes: number) => void,
   room: PartsRoom,
 ): Promise<Parts | null> {
-  if (mark === "" || bytes < PARTS_FROM_BYTES || room.requests < ROOM_MIN) return null;
+  if (decoderOf(key).decodeParts === undefined || mark === "") return null;
+  if (bytes < PARTS_FROM_BYTES || room.requests < ROOM_MIN) return null;
   const read = async (from: number, to: number): Promise<Uint8Array | null> => {
     room.requests -= 1;
     const asked = { maxBytes: to - from, ms: READ_PATIENCE.partMs, range: { from, bytes: to - from } };
@@ -193,9 +194,10 @@ export async function* plain(
   const kind = contentType === undefined ? decoderOf(key) : decoderOfType(contentType);
   const isParts = "first" in object;
   const lines = isParts ? kind.decodeParts?.(object, fields ?? new Set()) : kind.decode(object, fields);
+  if (lines === undefined) throw new Error("parts of an object that is read whole");
   let total = 0;
   try {
-    for await (const piece of lines ?? []) {
+    for await (const piece of lines) {
       total += piece.length;
       if (total > rawBytes)
         throw new ReadFault("damaged", `it is longer than the ${rawBytes} bytes before compression`);

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 const FILE = crypto.getRandomValues(new Uint8Array(65_536));
-const OBJECT = { key: "k", bytes: 600_000, rawBytes: 1, mark: "0123456789abcdef" };
+const OBJECT = { key: "k.parquet", bytes: 600_000, rawBytes: 1, mark: "0123456789abcdef" };
 const SHA256 = OBJECT.mark.padEnd(64, "0");
 
 type Store = Pick<OpenDestination, "read">;
@@ -86,6 +86,7 @@ describe("parts of an object", () => {
   it.each([
     ["small", { ...OBJECT, bytes: 499_999 }, 1_000],
     ["not known by its checksum", { ...OBJECT, mark: "" }, 1_000],
+    ["no Parquet", { ...OBJECT, key: "k.log.gz" }, 1_000],
     ["one too many", OBJECT, 99],
   ])("are not read of an object that is %s", async (_what, object, requests) => {
     const { store, asked } = storeOf(part);

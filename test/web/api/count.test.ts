@@ -1,5 +1,6 @@
 /** Counts over HTTP: in objects of the store, and in what waits. */
 import { describe, expect, it } from "vitest";
+import { toBase64 } from "../../../src/base/bytes.ts";
 import { writeCursor } from "../../../src/operate/search/cursor.ts";
 import { type CountAnswer, countOf } from "../../operate/search/counted.ts";
 import { type MintOptions, Oracle } from "../../support/oracle.ts";
@@ -66,7 +67,7 @@ describe("POST /search with count", () => {
     const { oracle, clock, settle, count, bucket } = await shipping({ output_options: { output_type: "parquet" } });
     const minted = oracle.mint(80, { scriptName: "shop" });
     for (const { event } of minted) {
-      const noise = crypto.getRandomValues(new Uint8Array(9_000)).toBase64();
+      const noise = toBase64(crypto.getRandomValues(new Uint8Array(9_000)));
       Object.assign(event, { Logs: [{ Level: "log", Message: [noise], TimestampMs: NOON }] });
     }
     await deliver(pack(minted, clock.nowMs(), { perMessage: 5 }));

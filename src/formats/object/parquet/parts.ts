@@ -8,8 +8,8 @@ import { GROUP_HEAD_BYTES, GROUP_MAGIC, readHead, readTable } from "./table.ts";
 /** So much is read of the beginning of a group: most have their table in it, of 1,300 bytes. */
 const BEGUN_BYTES = 4_096;
 
-/** What is not needed is read along if it is shorter: a request takes about as long. */
-const GAP_BYTES = 131_072;
+/** What is not needed is read along if it is no longer: a request takes as much CPU, about. */
+const GAP_BYTES = 65_536;
 
 /**
  * The lines of a file of ours with these fields alone, of which the chunks of other columns are not
