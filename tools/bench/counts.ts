@@ -1,9 +1,9 @@
 /**
- * The figures of "Counts" in docs/search.md: a count by status of one Worker for an hour of a day of
- * 86 million records, and p95 by path of ten minutes, over NDJSON and over Parquet. The objects of
- * ten minutes are real, written by the encoders of src; an hour reads them six times. The count of
- * src reads them from a simulated store, answer after answer, as the command does. Not part of the
- * tests: nothing here passes or fails but the sums.
+ * The figures of "Counts" in docs/search.md: counts over an hour, and over ten minutes, of a day of
+ * 86 million records, of NDJSON and of Parquet. The objects of ten minutes are real, written by the
+ * encoders of src; an hour reads them six times. The count of src reads them from a simulated
+ * store, answer after answer, as the command does. Not part of the tests: nothing here passes or
+ * fails but the sums.
  *
  *     taskset -c 0 node tools/bench/counts.ts [ndjson|parquet]
  *
