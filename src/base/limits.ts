@@ -705,6 +705,12 @@ export const SEARCH_RAW_BYTES = 2_000_000_000;
 export const SEARCH_MS = 30_000;
 /** Objects that one search reads side by side. */
 export const SEARCH_READS_AT_ONCE = 4;
+
+/**
+ * Requests for parts of objects in one answer: half of the subrequests that an invocation may make.
+ * https://developers.cloudflare.com/workers/platform/limits/
+ */
+export const SEARCH_PARTS_MAX = 5_000;
 /** What one search holds in memory, in bytes: hits, objects, identities, pieces of what is read. */
 export const SEARCH_HELD_BYTES = 15_000_000;
 /** A count holds so much more, in bytes: its groups, and those of objects that are being read. */

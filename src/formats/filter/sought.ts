@@ -135,9 +135,9 @@ export function fieldsAt(where: Where): readonly string[] | null {
  */
 function walker(path: readonly string[]): (root: unknown) => unknown[] {
   const rests = path.map((_name, i) => path.slice(i).join("."));
-  return (root) => {
+  const everywhere = (from: unknown, begun: number): unknown[] => {
     const found: unknown[] = [];
-    const left: [value: unknown, at: number][] = [[root, 0]];
+    const left: [value: unknown, at: number][] = [[from, begun]];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       const [value, at] = next;
       // The first is looked at first.
@@ -150,6 +150,18 @@ function walker(path: readonly string[]): (root: unknown) => unknown[] {
       }
     }
     return found;
+  };
+  return (root) => {
+    let value = root;
+    // Most records have one way, and nothing is made for it.
+    for (let at = 0; at < path.length; at++) {
+      if (typeof value !== "object" || value === null) return [];
+      const [name, rest] = [path[at] as string, rests[at] as string];
+      if (Array.isArray(value) || (rest !== name && Object.hasOwn(value, rest))) return everywhere(value, at);
+      if (!Object.hasOwn(value, name)) return [];
+      value = (value as Json)[name];
+    }
+    return Array.isArray(value) ? everywhere(value, path.length) : [value];
   };
 }
 

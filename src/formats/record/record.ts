@@ -154,18 +154,11 @@ function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
   };
 }
 
-/**
- * Whether objects and arrays are nested deeper than `levels`. Iterative: the data may be deeper
- * than any stack.
- */
+/** Whether objects and arrays are nested deeper than `levels`: it looks no deeper than that. */
 export function isDeeperThan(root: object, levels: number): boolean {
-  const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.level > levels) return true;
-    for (const value of Object.values(next.value)) {
-      if (typeof value === "object" && value !== null) open.push({ value, level: next.level + 1 });
-    }
-  }
+  if (levels === 0) return true;
+  for (const value of Array.isArray(root) ? root : Object.values(root))
+    if (typeof value === "object" && value !== null && isDeeperThan(value, levels - 1)) return true;
   return false;
 }
 

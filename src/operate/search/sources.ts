@@ -1,3 +1,4 @@
+import { SEARCH_PARTS_MAX } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
@@ -5,7 +6,14 @@ import { plural } from "../../base/words.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
 import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
-import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
+import {
+  openObject,
+  openParts,
+  type PartsRoom,
+  plain,
+  READ_PATIENCE,
+  ReadFault,
+} from "../../ship/destinations/read-object.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
@@ -79,6 +87,7 @@ export async function listSources(
   const shippedBy = (id: number): NotSearched =>
     leave(id, `rerun ${rerunName(id)} may ship the same records as the job`);
   for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
+  const room: PartsRoom = { requests: SEARCH_PARTS_MAX };
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
@@ -99,7 +108,7 @@ export async function listSources(
     }
     const searched = stores.get(job) as SearchedJob;
     const reader = (): Reader => nodeAt(env.READERS, job, node);
-    const source = sourceOf(object, searched, node, env, reader);
+    const source = sourceOf(object, searched, node, env, reader, room);
     list.push(source);
     if (state === "delivered")
       sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
@@ -143,6 +152,7 @@ function sourceOf(
   node: number,
   env: Pick<Env, "SKETCHES">,
   segment: () => Reader,
+  room: PartsRoom,
 ): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
   const inSketch = (one: Searchable) => loaded(async () => inSketchOf(env, job, node, one));
@@ -158,7 +168,7 @@ function sourceOf(
     rawBytes,
     records,
     isHeld: object.state === "held",
-    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch),
+    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch, room),
   };
 }
 
@@ -174,14 +184,17 @@ async function contentOf(
   read: (bytes: number) => void,
   { fields, identities }: Needs,
   inSketch: (object: Searchable) => Promise<Uint8Array | null>,
+  room: PartsRoom,
 ): Promise<Pieces> {
   let object: Searchable | null = listed;
   for (let look = 0; look < LOOKS && object !== null; look++) {
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
-      const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
+      const { key, bytes, rawBytes, mark } = object;
+      const known = { key, bytes, rawBytes, mark };
       identities?.(await inSketch(object));
-      return plain(reported(await openObject(store, known), read), known, fields);
+      const parts = fields === null ? null : await openParts(store, known, read, room);
+      return plain(parts ?? reported(await openObject(store, known), read), known, fields);
     }
     const { batch }: Searchable = object;
     const held = await ofLog<HeldBatch | null>(job, async () => segment().identifiedBatch(batch));

@@ -1,5 +1,6 @@
 /** Counts over HTTP: in objects of the store, and in what waits. */
 import { describe, expect, it } from "vitest";
+import { toBase64 } from "../../../src/base/bytes.ts";
 import { writeCursor } from "../../../src/operate/search/cursor.ts";
 import { type CountAnswer, countOf } from "../../operate/search/counted.ts";
 import { type MintOptions, Oracle } from "../../support/oracle.ts";
@@ -16,7 +17,7 @@ async function shipping(fields: object = {}) {
   const oracle = new Oracle({ at: NOON });
   const span = { since: new Date(NOON - HOUR_MS).toISOString(), until: new Date(NOON + HOUR_MS).toISOString() };
   return {
-    job,
+    ...{ job, bucket, oracle },
     span,
     async take(count: number, options: MintOptions = {}) {
       await deliver(pack(oracle.mint(count, { at: clock.nowMs(), ...options }), clock.nowMs()));
@@ -60,6 +61,25 @@ describe("POST /search with count", () => {
     const first = await count({ ...asked, top: 1 });
     expect(rowsOf(first)).toEqual(rowsOf(open).slice(0, 1));
     expect(first.end.other?.values.slice(0, 2)).toEqual([2, 2]);
+  });
+
+  it("reads of a Parquet object only the columns that it needs", async () => {
+    const { oracle, clock, settle, count, bucket } = await shipping({ output_options: { output_type: "parquet" } });
+    const minted = oracle.mint(80, { scriptName: "shop" });
+    for (const { event } of minted) {
+      const noise = toBase64(crypto.getRandomValues(new Uint8Array(9_000)));
+      Object.assign(event, { Logs: [{ Level: "log", Message: [noise], TimestampMs: NOON }] });
+    }
+    await deliver(pack(minted, clock.nowMs(), { perMessage: 5 }));
+    await settle();
+    const object = (await bucket.control.objects()).find(({ key }) => key.endsWith(".parquet"));
+    const counted = await count({ by: ["worker", "status"] });
+    expect(rowsOf(counted)).toEqual([[["shop", 200], undefined, [80]]]);
+    expect(counted.end.complete).toBe(true);
+    expect(Number(object?.size)).toBeGreaterThan(500_000);
+    expect(counted.progress.at(-1)?.bytes_read).toBeLessThan(Number(object?.size) / 10);
+    const words = await count({ by: ["worker"] }, { text: "shop" });
+    expect([rowsOf(words), words.progress.at(-1)?.bytes_read]).toEqual([[[["shop"], undefined, [80]]], object?.size]);
   });
 
   it("counts the hits of a question, by slots of time", async () => {
