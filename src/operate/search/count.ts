@@ -1,4 +1,5 @@
-import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./count/groups.ts";
+import { COUNT_BOUNDS, type GroupBounds, Groups, type GroupValue, type Rest, type Row } from "./count/groups.ts";
+import { Shape } from "./count/measures.ts";
 import { type CountPlan, countedFields } from "./count/plan.ts";
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces } from "./hits.ts";
@@ -8,6 +9,23 @@ import { Walk } from "./walk.ts";
 /** Groups of one object, until all of it is read. */
 const OBJECT_BOUNDS: GroupBounds = { groups: COUNT_BOUNDS.groups, weight: 2_000_000 };
 
+/** Values of one facet: of what is counted, and of an object that is being read. */
+const FACET_BOUNDS: GroupBounds = { groups: 2_000, weight: 500_000 };
+const OBJECT_FACET_BOUNDS: GroupBounds = { groups: 2_000, weight: 250_000 };
+
+const RECORDS = new Shape([{ op: "count" }]);
+
+/** How many records have each value of a name; one that has several is in each. */
+export interface Facet {
+  name: string;
+  /** Those that most have, first; null: they have none. */
+  values: { value: GroupValue; records: number }[];
+  /** The sum of all others. */
+  other: number;
+  /** Some of it may be of values that are there. */
+  overflow: boolean;
+}
+
 export interface CountAsked extends Omit<WalkAsked, "fields"> {
   plan: CountPlan;
   /** Groups of an answer that is the whole count; others have all, so that they can be merged. */
@@ -16,7 +34,7 @@ export interface CountAsked extends Omit<WalkAsked, "fields"> {
 
 export interface CountListener {
   /** The groups so far, instead of those that were told before. */
-  groups(rows: readonly Row[], reachedMs: number | null, isLast: boolean): void;
+  groups(rows: readonly Row[], facets: readonly Facet[], reachedMs: number | null, isLast: boolean): void;
   progress(progress: Progress): void;
 }
 
@@ -45,6 +63,7 @@ class Count extends Walk {
   readonly #asked: CountAsked;
   readonly #listener: CountListener;
   readonly #groups: Groups;
+  readonly #facets: readonly Groups[];
   #isTold = true;
 
   constructor(sources: Sources, asked: CountAsked, listener: CountListener) {
@@ -53,23 +72,40 @@ class Count extends Walk {
     this.#asked = asked;
     this.#listener = listener;
     this.#groups = new Groups(asked.plan.shape);
+    this.#facets = plan.facets.map(() => new Groups(RECORDS, FACET_BOUNDS));
   }
 
   async runAll(): Promise<CountEnd> {
     const end = await this.run();
     const isPart = end.cursor !== null || this.#asked.cursor !== null;
     const { rows, other } = this.#groups.answer(isPart ? null : this.#asked.top, isPart);
-    this.#listener.groups(rows, end.cursor === null ? null : end.progress.reachedMs, true);
+    const atMs = end.cursor === null ? null : end.progress.reachedMs;
+    this.#listener.groups(rows, this.#facetsOf(isPart ? null : this.#asked.top), atMs, true);
     return { ...end, unlisted: { other, overflow: this.#groups.overflows } };
+  }
+
+  #facetsOf(top: number | null): Facet[] {
+    return this.#asked.plan.facets.map(({ name }, i) => {
+      const groups = this.#facets[i] as Groups;
+      const { rows, other } = groups.answer(top, false);
+      const values = rows.map(({ by: [value = null], values: [records] }) => ({ value, records: records ?? 0 }));
+      return { name, values, other: other?.values[0] ?? 0, overflow: groups.overflows };
+    });
   }
 
   protected override begin(): Reading {
     const { plan } = this.#asked;
     const groups = new Groups(plan.shape, OBJECT_BOUNDS);
+    const facets = plan.facets.map((facet) => ({ ...facet, groups: new Groups(RECORDS, OBJECT_FACET_BOUNDS) }));
     return {
-      found: ({ record, timeMs }) => groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record)),
+      found: ({ record, timeMs }) => {
+        groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record));
+        for (const { valuesOf, groups } of facets)
+          for (const value of valuesOf(record)) groups.add({ by: [value], atMs: null }, []);
+      },
       keep: () => {
         this.#groups.merge(groups);
+        for (const [i, { groups }] of facets.entries()) this.#facets[i]?.merge(groups);
         this.#isTold = false;
       },
       drop: () => {},
@@ -86,8 +122,10 @@ class Count extends Walk {
   }
 
   protected override tellProgress(progress: Progress): void {
-    if (!this.#isTold)
-      this.#listener.groups(this.#groups.answer(this.#asked.top, false).rows, this.progress.reachedMs, false);
+    if (!this.#isTold) {
+      const { top } = this.#asked;
+      this.#listener.groups(this.#groups.answer(top, false).rows, this.#facetsOf(top), this.progress.reachedMs, false);
+    }
     this.#isTold = true;
     this.#listener.progress(progress);
   }

@@ -14,12 +14,14 @@ import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
 import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { countsView } from "./counts.tsx";
 import { answerOf, linesOf } from "./hits.tsx";
 
 const needs = { permission: "logs:read" } as const;
 
 export const searchPages: readonly Page[] = [
   { path: "/search", get: { ...needs, show: searchView }, post: { ...needs, take: formOf(searchView) } },
+  { path: "/search/counts", get: { ...needs, show: countsView }, post: { ...needs, take: formOf(countsView) } },
   { path: "/search/export", get: { ...needs, show: exported }, post: { ...needs, take: formOf(exported) } },
 ];
 
@@ -112,6 +114,7 @@ const SearchForm: FC<{
           </div>
           <Button class="primary" label="Search" />
         </div>
+        {asked.pins !== "" && <input type="hidden" name="pins" value={asked.pins} />}
         <details open={isOpen}>
           <summary>
             More conditions
