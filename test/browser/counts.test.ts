@@ -236,6 +236,7 @@ it("counts without scripts on a page of its own, where bars and values are links
   await page.getByRole("link", { name: "Count all records" }).click();
   expect(await counted(page)).toBe(RECORDS);
   await page.locator("#facets").getByRole("link", { name: "payments", exact: true }).click();
+  await page.locator("[data-end]").waitFor();
   expect(await page.locator("details.hit").count()).toBe(60);
   await page.locator("details.hit summary").first().click();
   await page.locator("details.hit[open]").getByRole("button", { name: "pin Fields.customer" }).click();

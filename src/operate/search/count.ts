@@ -1,5 +1,5 @@
-import { COUNT_BOUNDS, type GroupBounds, Groups, type GroupValue, type Rest, type Row } from "./count/groups.ts";
-import { Shape } from "./count/measures.ts";
+import { FACET_WEIGHT, type Facet, OBJECT_FACET_WEIGHT, ValueCounts } from "./count/facets.ts";
+import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./count/groups.ts";
 import { type CountPlan, countedFields } from "./count/plan.ts";
 import type { Cursor } from "./cursor.ts";
 import { comparePlaces } from "./hits.ts";
@@ -8,23 +8,6 @@ import { Walk } from "./walk.ts";
 
 /** Groups of one object, until all of it is read. */
 const OBJECT_BOUNDS: GroupBounds = { groups: COUNT_BOUNDS.groups, weight: 2_000_000 };
-
-/** Values of one facet: of what is counted, and of an object that is being read. */
-const FACET_BOUNDS: GroupBounds = { groups: 2_000, weight: 500_000 };
-const OBJECT_FACET_BOUNDS: GroupBounds = { groups: 2_000, weight: 250_000 };
-
-const RECORDS = new Shape([{ op: "count" }]);
-
-/** How many records have each value of a name; one that has several is in each. */
-export interface Facet {
-  name: string;
-  /** Those that most have, first; null: they have none. */
-  values: { value: GroupValue; records: number }[];
-  /** The sum of all others. */
-  other: number;
-  /** Some of it may be of values that are there. */
-  overflow: boolean;
-}
 
 export interface CountAsked extends Omit<WalkAsked, "fields"> {
   plan: CountPlan;
@@ -63,7 +46,7 @@ class Count extends Walk {
   readonly #asked: CountAsked;
   readonly #listener: CountListener;
   readonly #groups: Groups;
-  readonly #facets: readonly Groups[];
+  readonly #facets: readonly ValueCounts[];
   #isTold = true;
 
   constructor(sources: Sources, asked: CountAsked, listener: CountListener) {
@@ -72,7 +55,7 @@ class Count extends Walk {
     this.#asked = asked;
     this.#listener = listener;
     this.#groups = new Groups(asked.plan.shape);
-    this.#facets = plan.facets.map(() => new Groups(RECORDS, FACET_BOUNDS));
+    this.#facets = plan.facets.map(() => new ValueCounts(FACET_WEIGHT));
   }
 
   async runAll(): Promise<CountEnd> {
@@ -85,27 +68,21 @@ class Count extends Walk {
   }
 
   #facetsOf(top: number | null): Facet[] {
-    return this.#asked.plan.facets.map(({ name }, i) => {
-      const groups = this.#facets[i] as Groups;
-      const { rows, other } = groups.answer(top, false);
-      const values = rows.map(({ by: [value = null], values: [records] }) => ({ value, records: records ?? 0 }));
-      return { name, values, other: other?.values[0] ?? 0, overflow: groups.overflows };
-    });
+    return this.#asked.plan.facets.map(({ name }, i) => (this.#facets[i] as ValueCounts).answer(name, top));
   }
 
   protected override begin(): Reading {
     const { plan } = this.#asked;
     const groups = new Groups(plan.shape, OBJECT_BOUNDS);
-    const facets = plan.facets.map((facet) => ({ ...facet, groups: new Groups(RECORDS, OBJECT_FACET_BOUNDS) }));
+    const facets = plan.facets.map((facet) => ({ ...facet, counts: new ValueCounts(OBJECT_FACET_WEIGHT) }));
     return {
       found: ({ record, timeMs }) => {
         groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record));
-        for (const { valuesOf, groups } of facets)
-          for (const value of valuesOf(record)) groups.add({ by: [value], atMs: null }, []);
+        for (const { valuesOf, counts } of facets) for (const value of valuesOf(record)) counts.add(value);
       },
       keep: () => {
         this.#groups.merge(groups);
-        for (const [i, { groups }] of facets.entries()) this.#facets[i]?.merge(groups);
+        for (const [i, { counts }] of facets.entries()) this.#facets[i]?.merge(counts);
         this.#isTold = false;
       },
       drop: () => {},

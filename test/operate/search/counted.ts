@@ -1,6 +1,6 @@
 import { exports } from "cloudflare:workers";
+import type { Facet } from "../../../src/operate/search/count/facets.ts";
 import type { Rest, Row } from "../../../src/operate/search/count/groups.ts";
-import type { Facet } from "../../../src/operate/search/count.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import type { EndLine, ProgressLine } from "./searched.ts";
 

@@ -37,6 +37,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/live": { get: "logs:read", post: "logs:read" },
   "/live/recent": { get: "logs:read" },
   "/search": { get: "logs:read", post: "logs:read" },
+  "/search/counts": { get: "logs:read", post: "logs:read" },
   "/search/export": { get: "logs:read", post: "logs:read" },
   "/set-aside": { get: "logs:edit" },
   "/set-aside/add": { post: "logs:edit" },

@@ -210,6 +210,7 @@ describe("the counts of a search", () => {
     const totals = [totalIn(html)];
     for (let next = await goOn(visitor, html); next !== null; next = await goOn(visitor, html)) {
       expect(textOf(html)).toContain(" so far; complete from 2100-11-20 12:");
+      expect(html).toContain('class="unknown"');
       html = next;
       totals.push(totalIn(html));
       expect(totals.length).toBeLessThan(5);
@@ -218,7 +219,8 @@ describe("the counts of a search", () => {
     expect([...totals].sort((a, b) => a - b)).toEqual(totals);
     expect(totals.at(-1)).toBe(9);
     expect(textOf(html)).not.toContain("so far");
-    expect(textOf(html)).toMatch(/ok 7 ■ failed 2 .*worker shop 7 .* cart 2 .*Event\.Request\.Method Unpin .* GET 9/);
+    expect(html).not.toContain('class="unknown"');
+    expect(textOf(html)).toMatch(/ok 7 ■ failed 2 .*worker shop 7 .*cart 2 .*Event\.Request\.Method Unpin .*GET 9/);
     expect(textOf(html)).toContain("9 records. Searched 3 of 3 files");
   });
 

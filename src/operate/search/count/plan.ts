@@ -82,7 +82,7 @@ export function planCount({ by = [], every, measures = [{ op: "count" }], facets
       name,
       valuesOf: (record) => {
         const values = valuesOf(record);
-        return values.length === 0 ? [null] : [...new Set(values.map(groupValue))];
+        return values.length < 2 ? [groupValue(values[0])] : [...new Set(values.map(groupValue))];
       },
     })),
   };

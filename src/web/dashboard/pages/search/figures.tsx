@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 import { count, plural } from "../../../../base/words.ts";
-import type { Facet } from "../../../../operate/search/count.ts";
+import type { Facet } from "../../../../operate/search/count/facets.ts";
 import { Bars, type Series } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { type Asked, exactly, FACETS, searchPath, stamp, withValue } from "./address.ts";

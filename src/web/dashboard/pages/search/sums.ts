@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { encodeUtf8, fromBase64, parsedJson, toBase64Url } from "../../../../base/bytes.ts";
 import { FACETS_MAX } from "../../../../base/limits.ts";
+import type { Facet } from "../../../../operate/search/count/facets.ts";
 import type { GroupValue, Row } from "../../../../operate/search/count/groups.ts";
-import type { Facet } from "../../../../operate/search/count.ts";
 import { summaryOf } from "../../parts/record-summary.ts";
 
 /** What became of records, as the histogram tells them apart. */
