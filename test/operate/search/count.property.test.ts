@@ -360,7 +360,7 @@ describe("a count over objects", () => {
       }),
       { numRuns: 500 },
     );
-  });
+  }, 120_000);
 
   it.each(["newest", "oldest"] as const)(
     "counts nothing twice where what is open moves ahead, %s first",

@@ -1,7 +1,7 @@
 // The values of a chart's bars, by pointer and by arrow keys; and the time of several.
 // @ts-check
 
-/** As `range` of `Bars` has it. @returns {[from: string, to: string]} of the bars from one to another. */
+/** As `range` of `Bars` has it. @returns {[from: string, to: string]} the time of some bars. */
 function timeOf(/** @type {HTMLElement} */ chart, /** @type {number} */ from, /** @type {number} */ to) {
   const [since = 0, first = 0, step = 0, until = 0] = (chart.dataset.times ?? "").split(" ").map(Number);
   const text = (/** @type {number} */ ms) => `${new Date(ms).toISOString().slice(0, 23).replace("T", " ")} UTC`;

@@ -6,7 +6,7 @@ const PIECE_END = "<!--piece-->";
 
 /** @type {AbortController | null} */
 let counting = null;
-/** @type {string | null} What came while somebody chose bars. */
+/** @type {string | null} What came while bars were chosen. */
 let held = null;
 
 /** @returns {Request} what a link or a form of counts asks for. */

@@ -27,9 +27,9 @@ const GOES_ON_MAX = 440_000;
 const PIECE = raw("<!--piece-->");
 
 /**
- * Counts all records of a search: one answer of the API. Where that is not all, it ends with the way
- * on, which has the sums so far with it. Meanwhile it says how far it is; to the script of the page
- * Search, with all figures.
+ * Counts all records of a search: one answer of the API. Where that is not all, it ends with the
+ * way on, which has the sums so far with it. Meanwhile it says how far it is; to the script of the
+ * page Search, with all figures.
  */
 export async function countsView(page: PageContext): Promise<PageAnswer> {
   const asked = askedOf(page.query) ?? NOTHING;

@@ -29,7 +29,7 @@ export interface Span {
   untilMs: number;
 }
 
-/** The slots that a time is counted by, and how much of it one bar shows: at most {@link BARS_MAX}. */
+/** The slots that a time is counted by, and how much of it each of its bars shows. */
 export function slotsOf({ sinceMs, untilMs }: Span): { every: string; barMs: number } {
   const spanMs = untilMs - sinceMs;
   const slot = SLOTS.find(({ ms }) => spanMs <= BARS_MAX * ms);

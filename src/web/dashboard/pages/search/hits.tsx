@@ -111,8 +111,8 @@ export const NoTime: FC<{ text: string }> = ({ text }) => (
 );
 
 /**
- * Where the counts of a search will be. A script has its first page counted when its hits are there;
- * and its form takes names whose values are counted, too.
+ * Where the counts of a search will be. On its first page, a script fetches them when its hits are
+ * there. The form takes names whose values are counted, too.
  */
 const Uncounted: FC<{ asked: Asked; fixed: Asked; viewer: Viewer }> = ({ asked, fixed, viewer }) => (
   <>

@@ -26,7 +26,7 @@ const Kept = z.strictObject({
   left: z.array(z.strictObject({ what: z.string().max(1_000), why: z.string().max(1_000) })).max(500),
 });
 
-/** What is counted by outcome, every slot, with facets beside; and how much was looked at for it. */
+/** What is counted by outcome, every slot, with facets beside; and how much was read for it. */
 export class Sums {
   /** By the beginning of a slot, in ms since the epoch. */
   readonly slots = new Map<number, Ends>();
