@@ -189,7 +189,7 @@ describe("the counts of a search", () => {
       "1 file with about 2,000,000 records have to be read: 1.2 GB, 3.0 GB before compression.",
     );
     const [, href = "", label] = /<a href="([^"]*)" data-go="asked">(Count all[^<]*)/.exec(html) ?? [];
-    expect(label).toBe("Count all: about 1.2 GB, 24 s");
+    expect(label).toBe("Count all: about 1.2 GB, 32 s");
     expect(href).toContain("all=1");
   });
 

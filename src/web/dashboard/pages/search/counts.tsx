@@ -13,12 +13,12 @@ import { Sums } from "./sums.ts";
 
 /**
  * What is counted without asking, in bytes before compression: some 250,000 records, which take
- * about 3 s of CPU time, or $0.00006.
+ * about 4 s of CPU time, or $0.00008.
  */
 const UNASKED_MAX_BYTES = 200_000_000;
 
-/** What it takes to count a record, in ms: docs/search.md has 8 to 14 µs. */
-const RECORD_MS = 0.012;
+/** What it takes to count a record, in ms: 8 to 14 µs, and about one for each facet. */
+const RECORD_MS = 0.016;
 
 /** Cursor and sums that a form takes beside the question, in characters. */
 const GOES_ON_MAX = 440_000;
