@@ -715,6 +715,9 @@ export const SEARCH_PARTS_MAX = 5_000;
 export const SEARCH_HELD_BYTES = 15_000_000;
 /** A count holds so much more, in bytes: its groups, and those of objects that are being read. */
 export const COUNT_HELD_BYTES = 20_000_000;
+/** … and for each facet; of these, so many. */
+export const FACET_HELD_BYTES = 1_500_000;
+export const FACETS_MAX = 10;
 /** Groups that an answer tells. */
 export const COUNT_TOP_MAX = 1_000;
 /** How long a client may take for what is left of its answer when the search has ended, in ms. */

@@ -41,6 +41,10 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
     "/search?q=%28a",
     `/search?text=${MARK}&last=own&${SPAN}&job=${jobs.delivering}`,
   ],
+  "/search/counts": ({ jobs }) => [
+    "/search/counts?last=1h",
+    `/search/counts?last=own&${SPAN}&job=${jobs.delivering}&pins=Event.Request.URL,Fields.${MARK}`,
+  ],
   "/search/export": () => ["/search/export?q=a"],
   "/live/recent": () => ["/live/recent"],
   "/set-aside": () => ["/set-aside"],

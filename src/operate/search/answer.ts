@@ -2,6 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { within } from "../../base/platform.ts";
+import type { Facet } from "./count/facets.ts";
 import type { Row } from "./count/groups.ts";
 import type { CountPlan } from "./count/plan.ts";
 import { type CountEnd, count, type Unlisted } from "./count.ts";
@@ -106,10 +107,15 @@ export function answerLines({
             `{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"also_in":[${alsoIn}],"record":${json}}`,
           );
       };
-      const groups = (rows: readonly Row[], reachedMs: number | null, isLast: boolean): void => {
+      const groups = (
+        rows: readonly Row[],
+        facets: readonly Facet[],
+        reachedMs: number | null,
+        isLast: boolean,
+      ): void => {
         // Those that are told next take the place of these.
         if (isLast || (controller.desiredSize ?? 1) > 0)
-          line(JSON.stringify({ type: "groups", rows, at: isoOf(reachedMs) }));
+          line(JSON.stringify({ type: "groups", rows, ...(facets.length > 0 && { facets }), at: isoOf(reachedMs) }));
       };
       const wanted = { ...asked, signal: aborted.signal };
       const found: WalkEnd & Partial<CountEnd> =

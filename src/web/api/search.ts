@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { ApiError, CODE, type ErrorEntry, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
   COUNT_HELD_BYTES,
+  FACET_HELD_BYTES,
   OBJECT_HISTORY_MS,
   SEARCH_BODY_MAX_BYTES,
   SEARCH_HELD_BYTES,
@@ -72,7 +73,8 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const from = read?.cursor.after?.[0];
   const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
     listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed, archive);
-  const free = await takeSlot(c, SEARCH_HELD_BYTES + (plan === null ? 0 : COUNT_HELD_BYTES));
+  const heldBytes = plan === null ? 0 : COUNT_HELD_BYTES + plan.facets.length * FACET_HELD_BYTES;
+  const free = await takeSlot(c, SEARCH_HELD_BYTES + heldBytes);
   try {
     const ids = jobs.map(({ id }) => id);
     notSearched.push(...(await notReadYet(c.env, ids)));

@@ -19,8 +19,10 @@ async function shipping(fields: object = {}) {
   return {
     ...{ job, bucket, oracle },
     span,
-    async take(count: number, options: MintOptions = {}) {
-      await deliver(pack(oracle.mint(count, { at: clock.nowMs(), ...options }), clock.nowMs()));
+    async take(count: number, { fields, ...options }: MintOptions & { fields?: object } = {}) {
+      const minted = oracle.mint(count, { at: clock.nowMs(), ...options });
+      const events = minted.map((each) => ({ ...each, event: { ...each.event, ...fields } }));
+      await deliver(pack(events, clock.nowMs()));
     },
     settle: () => settle(job, clock),
     clock,
@@ -100,6 +102,43 @@ describe("POST /search with count", () => {
     expect([status, body.result]).toMatchObject([200, { objects: 1 }]);
   });
 
+  it("counts values of several names in the same pass: a record with two is in both", async () => {
+    const { take, settle, count } = await shipping();
+    const logs = (...levels: string[]) => ({
+      fields: { Logs: levels.map((Level) => ({ Level, Message: [Level], TimestampMs: NOON })) },
+    });
+    await take(3, { scriptName: "shop", ...logs("log", "warn", "log") });
+    await take(2, { scriptName: "cart", ...logs() });
+    await settle();
+    const asked = { every: "5s", facets: ["worker", "level"] };
+    const { facets, rows, progress } = await count(asked);
+    expect(facets).toEqual([
+      {
+        name: "worker",
+        values: [
+          { value: "shop", records: 3 },
+          { value: "cart", records: 2 },
+        ],
+        ...{ other: 0, overflow: false },
+      },
+      {
+        name: "level",
+        values: expect.arrayContaining([
+          { value: "log", records: 3 },
+          { value: "warn", records: 3 },
+          { value: null, records: 2 },
+        ]),
+        ...{ other: 0, overflow: false },
+      },
+    ]);
+    expect(rows.reduce((sum, { values }) => sum + Number(values[0]), 0)).toBe(5);
+    for (const { time } of rows) expect(Date.parse(String(time)) % 5_000).toBe(0);
+    // One read of the objects is for all of it.
+    expect(progress.at(-1)).toMatchObject({ records: 5 });
+    const { facets: [first] = [] } = await count({ ...asked, top: 1 });
+    expect(first).toEqual({ name: "worker", values: [{ value: "shop", records: 3 }], other: 2, overflow: false });
+  });
+
   it("goes on from a cursor, with what later answers are merged by", async () => {
     const { take, settle, span, job } = await shipping();
     for (const scriptName of ["shop", "cart"]) {
@@ -127,9 +166,11 @@ describe("POST /search with count", () => {
     [{ measures: [{ op: "sum" }] }, "/count/measures/0/of", "of: sum needs the name of a field"],
     [{ measures: [{ op: "median", of: "took" }] }, "/count/measures/0/op", ""],
     [{ measures: [] }, "/count/measures", ""],
-    [{ every: "7m" }, "/count/every", "every: 1m to 1d, and a whole part of a day"],
-    [{ every: "2d" }, "/count/every", "every: 1m to 1d"],
-    [{ every: "0m" }, "/count/every", "every: 1m to 1d"],
+    [{ every: "7m" }, "/count/every", "every: 1s to 1d, and a whole part of a day"],
+    [{ every: "2d" }, "/count/every", "every: 1s to 1d"],
+    [{ every: "0m" }, "/count/every", "every: 1s to 1d"],
+    [{ facets: ["status", "staus"] }, "/count/facets/1", 'unknown name "staus"'],
+    [{ facets: Array(11).fill("status") }, "/count/facets", ""],
     [{ top: 1_001 }, "/count/top", ""],
     [{ limit: 1 }, "/count/limit", ""],
   ])("refuses %j", async (count, pointer, words) => {

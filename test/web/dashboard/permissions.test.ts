@@ -38,6 +38,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/live/recent": { get: "logs:read" },
   "/live/judge": { post: "logs:read" },
   "/search": { get: "logs:read", post: "logs:read" },
+  "/search/counts": { get: "logs:read", post: "logs:read" },
   "/search/export": { get: "logs:read", post: "logs:read" },
   "/set-aside": { get: "logs:edit" },
   "/set-aside/add": { post: "logs:edit" },

@@ -121,15 +121,10 @@ describe("the page Search", () => {
     expect(await waysOf("last=90d&q=nowhere")).toEqual([]);
   });
 
-  it("shows how long each took, and leads from a bar to the records of its time", async () => {
+  it("shows how long each took", async () => {
     const { visitor } = await shipped(3, { scriptName: "shop" });
     const { html } = await visitor.get("/search?function=shop&last=1h");
     expect(textOf(html)).toMatch(/ok shop 7 ms GET/);
-    const bars = [...html.matchAll(/<a href="([^"]*)" tabindex="-1">/g)].map(([, href = ""]) => href);
-    expect(bars).toHaveLength(1);
-    const { html: narrower } = await visitor.get((bars[0] ?? "").replaceAll("&amp;", "&"));
-    expect(narrower.match(/<details class="hit"/g)).toHaveLength(3);
-    expect(textOf(narrower)).toContain("3 records shown, from 2100-11-20 11:59 to 2100-11-20 12:01 UTC.");
   });
 
   it("shows a record once, however many jobs ship it, with most fields", async () => {

@@ -1,6 +1,11 @@
+import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
 import { stamp } from "../../../../base/words.ts";
-import { quoted } from "../../../../formats/query/show.ts";
+import { nameOf } from "../../../../formats/query/names.ts";
+import { parseQuery } from "../../../../formats/query/parse.ts";
+import { anyTerm, fieldTerm, quoted } from "../../../../formats/query/show.ts";
+import { type GroupValue, VALUE_MAX } from "../../../../operate/search/count/groups.ts";
 import { LAST } from "../../../../operate/search/words.ts";
+import { visible } from "../../parts/foreign.tsx";
 import { type Condition, combined, narrowed as narrowedFilter } from "../../parts/record-filter.ts";
 import { around, between } from "./when.ts";
 
@@ -41,12 +46,20 @@ export interface Asked {
   /** JSON of further conditions; "": none. */
   filter: string;
   cursor: string;
+  /** Names whose values are counted, beside {@link FACETS}, with commas between. */
+  pins: string;
 }
 
 const FIELDS = [
   ...["q", "function", "outcome", "job", "last", "since", "until", "at", "zone"],
-  ...["order", "filter", "cursor"],
+  ...["order", "filter", "cursor", "pins"],
 ] as (keyof Asked)[];
+
+/** Names whose values each search counts. */
+export const FACETS = ["outcome", "worker", "status", "level"] as const;
+
+/** So many more can be pinned. */
+export const PINS_MAX = 6;
 
 /** Sixteen hex digits, as `cf-ray` has them, with or without what follows them there. */
 const RAY_ID = /^([0-9a-f]{16})(?:-[a-z]{3})?$/i;
@@ -68,7 +81,21 @@ export function askedOf(query: URLSearchParams): Asked | null {
   if (asked.last !== OWN_TIME) [asked.since, asked.until] = ["", ""];
   if (asked.last !== AROUND) asked.at = "";
   if (asked.since + asked.until + asked.at === "") asked.zone = "";
+  asked.pins = pinnedIn(query.getAll("pins").join());
   return asked;
+}
+
+/** Of what an address has, what can be counted. */
+function pinnedIn(pins: string): string {
+  const names = pins
+    .split(",")
+    .filter((name) => nameOf(name) !== null && visible(name) === name && !FACETS.some((facet) => facet === name));
+  return [...new Set(names)].slice(0, PINS_MAX).join();
+}
+
+/** All names whose values a search counts. */
+export function facetsOf({ pins }: Asked): string[] {
+  return [...FACETS, ...pins.split(",").filter((name) => name !== "")];
 }
 
 export const NOTHING: Asked = askedOf(new URLSearchParams("last=1h")) as Asked;
@@ -94,6 +121,21 @@ export function exactly(sinceMs: number, untilMs: number): Partial<Asked> {
 /** The same search with one more condition: for it, or against it. */
 export function narrowed(asked: Asked, condition: Condition, isAgainst: boolean): Asked {
   return { ...asked, filter: narrowedFilter(asked.filter, condition, isAgainst), cursor: "" };
+}
+
+/**
+ * The same search for records with a value, or without it.
+ * @param value of a count; null: of records that have none.
+ * @returns null: the query would be too long.
+ */
+export function withValue(asked: Asked, name: string, value: GroupValue, isAgainst: boolean): Asked | null {
+  const text = `${value}`;
+  const isCut = text.length > VALUE_MAX;
+  const term = value === null ? anyTerm(name) : fieldTerm(name, isCut ? text.slice(0, VALUE_MAX) : text, isCut);
+  const parsed = parseQuery(asked.q);
+  const before = parsed.ok && parsed.term?.kind === "or" ? `(${asked.q})` : asked.q;
+  const q = `${before} ${isAgainst === (value === null) ? "" : "-"}${term}`.trim();
+  return q.length > QUERY_MAX_UNITS ? null : { ...asked, q, cursor: "" };
 }
 
 /** The time that a search is about, in ms. @throws RangeError with a text that is no time. */

@@ -14,6 +14,7 @@ import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
 import { AROUND, type Asked, askedOf, NOTHING, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { countsView } from "./counts.tsx";
 import { answerOf, linesOf } from "./hits.tsx";
 import { QuestionFields } from "./question.tsx";
 
@@ -21,6 +22,7 @@ const needs = { permission: "logs:read" } as const;
 
 export const searchPages: readonly Page[] = [
   { path: "/search", get: { ...needs, show: searchView }, post: { ...needs, take: formOf(searchView) } },
+  { path: "/search/counts", get: { ...needs, show: countsView }, post: { ...needs, take: formOf(countsView) } },
   { path: "/search/export", get: { ...needs, show: exported }, post: { ...needs, take: formOf(exported) } },
 ];
 
@@ -91,6 +93,7 @@ const SearchForm: FC<{
           </div>
           <Button class="primary" label="Search" />
         </div>
+        {asked.pins !== "" && <input type="hidden" name="pins" value={asked.pins} />}
         <details open={isOpen}>
           <summary>
             More conditions
