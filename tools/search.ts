@@ -5,14 +5,34 @@
  *     npm run search -- ray 8f14e45fceea167a --since 7d
  *     npm run search -- --by status --every 5m --measure count,p95:took
  */
-import * as z from "zod";
+import { plural, stamp, timeSpan } from "../src/base/words.ts";
+import { quoted } from "../src/formats/query/show.ts";
+import { type Left, notSearchedLines } from "../src/operate/search/not-searched.ts";
+import {
+  alsoInWords,
+  FEWER_WORDS,
+  faultPlace,
+  type Looked,
+  lookedSince,
+  lookedWords,
+  NOT_SEARCHED,
+  NOTHING_FOUND,
+  nothingWords,
+  placeWords,
+  REFUSED,
+  SEARCH_AGAIN,
+  soFarWords,
+  TOO_MANY_GROUPS,
+  widerWays,
+} from "../src/operate/search/words.ts";
 import { between } from "../src/web/dashboard/pages/search/when.ts";
+import { combined, narrowed } from "../src/web/dashboard/parts/record-filter.ts";
 import { escaped, visible } from "../src/web/dashboard/parts/record-summary.ts";
-import { parseJson } from "./client/api-client.ts";
-import { COUNT_END, type Counted, CountPages, countedOf, GroupsLine } from "./client/counts.ts";
+import { type Counted, CountPages, countedOf } from "./client/counts.ts";
+import { type AnswerLine, answerTo, type End, type Hit, QueryFault } from "./client/search-answer.ts";
 import { findService, type Service } from "./client/service.ts";
-import { recordText } from "./client/show.ts";
-import { command, Refusal, UsageFault } from "./command.ts";
+import { oneLine, recordText } from "./client/show.ts";
+import { command, UsageFault } from "./command.ts";
 import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run search -- [<query> | ray <ray id>] [options]
@@ -24,8 +44,8 @@ docs/search.md has the whole language.
   --since <time>      3 hours, 30m, 7d, yesterday, 15:07, 11-23 15:07, or RFC 3339 (1h)
   --until <time>      likewise (now)
   --function <name>   of one Worker
-  --outcome <name>    one outcome; !ok: all but that
-  --filter <json>     a filter as jobs have it, instead of these two
+  --outcome <name>    one outcome; !ok: all but that; failed: with an error, or 5xx
+  --filter <json>     a filter as jobs have it
   --job <id>          in what one job shipped
   --oldest            the oldest first
   --limit <n>         at most so many records (100)
@@ -43,38 +63,10 @@ deployment of \`npm run setup\`, or the service that the variables API and TOKEN
 
 Exit code 1: nothing was found; 2: it could not be searched, or not all of it.`;
 
-/** The type of an answer with lines. */
-const NDJSON = "application/x-ndjson";
-
 /** Most hits of one answer. */
 const PAGE_MAX = 1_000;
 
-const BROKEN_OFF = "the answer broke off: more may be there";
-
 const HOUR_MS = 3_600_000;
-const WEEK_MS = 168 * HOUR_MS;
-
-const Line = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("hit"),
-    job_id: z.number(),
-    object: z.number().nullable(),
-    line: z.number(),
-    // A service of an earlier release names none.
-    also_in: z.array(z.number()).default([]),
-    record: z.record(z.string(), z.unknown()),
-  }),
-  z.object({ type: z.literal("progress"), objects: z.number(), read: z.number(), skipped: z.number() }),
-  GroupsLine,
-  z.object({
-    type: z.literal("end"),
-    ...COUNT_END,
-    cursor: z.string().nullable(),
-    not_searched: z.array(z.object({ what: z.string(), why: z.string() })),
-  }),
-]);
-type Hit = Extract<z.infer<typeof Line>, { type: "hit" }>;
-type End = Extract<z.infer<typeof Line>, { type: "end" }>;
 
 /** The time from `since` to `until`, as the page Search reads them. @throws UsageFault */
 function timesOf(since: string, until: string, nowMs: number): [number, number] {
@@ -91,15 +83,23 @@ function timesOf(since: string, until: string, nowMs: number): [number, number] 
   }
 }
 
-/** The arguments, with a time of several words as one: `--since 3 hours`. */
+/**
+ * The arguments, with a time of several words as one: `--since 3 hours`; and `-word` as a part of
+ * the query, as no option has one dash.
+ */
 function joinedTimes(args: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of args) {
-    const longer = `${joined.at(-1)} ${word}`;
-    if (/^--(?:since|until)$/.test(joined.at(-2) ?? "") && isRead(longer)) joined.splice(-1, 1, longer);
-    else joined.push(word);
+    const [before = "", last = ""] = [joined.at(-2), joined.at(-1)];
+    const longer = `${last} ${word}`;
+    if (/^--(?:since|until)$/.test(before) && isRead(longer)) joined.splice(-1, 1, longer);
+    else joined.push(/^-[^-]/.test(word) && !takesValue(last) ? ` ${word}` : word);
   }
   return joined;
+}
+
+function takesValue(word: string): boolean {
+  return Object.entries(OPTIONS).some(([name, { type }]) => word === `--${name}` && type === "string");
 }
 
 function isRead(time: string): boolean {
@@ -110,39 +110,21 @@ function isRead(time: string): boolean {
   }
 }
 
-function filterOf({
-  function: name,
-  outcome,
-}: {
-  function?: string | undefined;
-  outcome?: string | undefined;
-}): string {
-  const nodes = [
-    ...(name === undefined ? [] : [{ key: "ScriptName", operator: "eq", value: name }]),
-    ...(outcome === undefined
-      ? []
-      : [{ key: "Outcome", operator: outcome.startsWith("!") ? "!eq" : "eq", value: outcome.replace(/^!/, "") }]),
-  ];
-  return nodes.length === 0 ? "" : JSON.stringify({ where: { and: nodes } });
-}
-
-/** The lines of an answer, as they come. @throws Refusal if it breaks off */
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<z.infer<typeof Line>> {
-  let rest = "";
-  const texts = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
-  for (;;) {
-    const { done, value } = await texts.read().catch(() => Promise.reject(new Refusal(BROKEN_OFF)));
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) yield Line.parse(JSON.parse(line));
+function filterOf({ function: name = "", outcome = "", filter = "" }: Given["values"]): string {
+  const value = outcome.replace(/^!/, "");
+  if (value === outcome) return combined(filter, name, outcome);
+  let all = filter;
+  try {
+    all = narrowed(filter, { key: "Outcome", operator: "eq", value }, true);
+  } catch {
+    // The service says what is wrong with a filter that is none.
   }
+  return combined(all, name, "");
 }
 
-function show({ record, job_id, object, line, also_in }: Hit): string {
-  const others = also_in.length === 0 ? "" : `; also in ${also_in.length === 1 ? "job" : "jobs"} ${also_in.join(", ")}`;
-  const where = object === null ? "not cut yet" : `object ${object}, line ${line}`;
-  return recordText(record, `  job ${job_id}, ${where}${others}`);
+function show(hit: Hit): string {
+  const place = [placeWords(hit), alsoInWords(hit)].filter((words) => words !== "").join(". ");
+  return recordText(hit.record, `  (${place})`);
 }
 
 const OPTIONS = {
@@ -165,39 +147,6 @@ const OPTIONS = {
 
 type Given = Parameters<Parameters<typeof command<typeof OPTIONS>>[2]>[0];
 
-/** The lines of one answer. @throws Refusal without a page of HTML in it */
-async function ask(
-  { api, token }: Service,
-  question: object,
-  signal: AbortSignal | null = null,
-): Promise<ReadableStream<Uint8Array>> {
-  const response = await fetch(`${api}/search`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
-    body: JSON.stringify(question),
-    signal,
-  }).catch((error: unknown) => {
-    const { message, cause } = error as Error;
-    throw new Refusal(
-      `${api} does not answer: ${cause instanceof Error && cause.message !== "" ? cause.message : message}`,
-    );
-  });
-  if (response.ok && response.body !== null && typeOf(response).startsWith(NDJSON)) return response.body;
-  const Envelope = z.object({ errors: z.array(z.object({ message: z.string() })).min(1) });
-  const text = await response.text();
-  const said = Envelope.safeParse(parseJson(text));
-  if (said.success)
-    throw new Refusal(`HTTP ${response.status}: ${said.data.errors.map((each) => each.message).join("; ")}`);
-  const what = typeOf(response).startsWith("text/html") ? "a page" : text.slice(0, 200);
-  throw new Refusal(
-    `${api} is not the API of logship, which is at <address>/client/v4/accounts/<account id>/logship: HTTP ${response.status}, ${what}`,
-  );
-}
-
-function typeOf({ headers }: Response): string {
-  return headers.get("content-type") ?? "";
-}
-
 async function main({ values, positionals }: Given): Promise<number> {
   const words = positionals.join(" ");
   const ray = /^ray\s+(\S+)$/.exec(words)?.[1];
@@ -205,64 +154,127 @@ async function main({ values, positionals }: Given): Promise<number> {
   if (!Number.isInteger(limit) || limit < 1) throw new UsageFault("--limit: a whole number, 1 or more");
   if (values.job !== undefined && !/^\d{1,15}$/.test(values.job)) throw new UsageFault("--job: the number of a job");
   const [sinceMs, untilMs] = timesOf(values.since, values.until, Date.now());
-  const [since, until] = [new Date(sinceMs).toISOString(), new Date(untilMs).toISOString()];
   const counted = countedOf(values);
   const service = findService(process.env, values.deployed);
+  const order: Question["order"] = values.oldest ? "oldest" : "newest";
   const question = {
-    ...{ since, until },
+    ...{ since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() },
     ...(values.job !== undefined && { job_id: Number(values.job) }),
     ...(ray === undefined ? words !== "" && { query: words } : { ray_id: ray }),
-    filter: values.filter ?? filterOf(values),
-    order: values.oldest ? "oldest" : "newest",
+    ...{ filter: filterOf(values), order },
   };
-  const isLastHour = values.since === "" && values.until === "";
-  const when = isLastHour ? "in the last hour" : `from ${shownTime(since)} to ${shownTime(until)} UTC`;
-  console.error(`Searching ${visible(service.name)}, ${when}.`);
-  if (counted !== null) return countAll(service, question, counted, values);
+  console.error(`Searching ${visible(service.name)} from ${timeSpan(sinceMs, untilMs)}.`);
+  try {
+    if (counted !== null) return await countAll(service, question, counted, values);
+    const { found, code } = await findAll(service, question, limit, values.json);
+    if (found === 0) sayNothing({ ...values, q: words }, sinceMs, untilMs);
+    return code;
+  } catch (error) {
+    if (!(error instanceof QueryFault)) throw error;
+    sayFault(error, words);
+    return 2;
+  }
+}
+
+interface Question {
+  readonly order: "newest" | "oldest";
+}
+
+/** Shows what is found, answer by answer, until there is no more or it is enough. */
+async function findAll(
+  service: Service,
+  question: Question,
+  limit: number,
+  json: boolean,
+): Promise<{ found: number; code: number }> {
   let found = 0;
-  let looked = "Searched no file.";
-  const left: End["not_searched"] = [];
-  for (let cursor: string | null = null; ; ) {
+  const { looked, saw, isOver } = lookingOn();
+  const left: Left[] = [];
+  let cursor: string | null = null;
+  do {
     const part: object = { limit: Math.min(limit - found, PAGE_MAX), ...(cursor !== null && { cursor }) };
-    let end: End | null = null;
-    for await (const line of linesOf(await ask(service, { ...question, ...part }))) {
-      if (line.type === "hit") {
-        found += 1;
-        tell("");
-        console.log(values.json ? escaped(JSON.stringify(line.record)) : show(line));
-      } else if (line.type === "progress") {
-        looked = lookedWords(line.read, line.skipped);
-        tell(looked);
-      } else if (line.type === "end") end = line;
-    }
-    if (end === null) throw new Refusal(BROKEN_OFF);
+    const end: End = await answerTo(service, { ...question, ...part }, (line) => {
+      if (line.type === "progress") tell(`${plural(found, "record")}. ${looked(line)}`);
+      if (line.type !== "hit") return;
+      found += 1;
+      tell("");
+      console.log(json ? escaped(JSON.stringify(line.record)) : show(line));
+    });
+    isOver();
     left.push(...end.not_searched);
     cursor = end.cursor;
-    if (cursor !== null && found < limit) continue;
-    if (process.stderr.isTTY) process.stderr.write("\n");
-    if (cursor !== null) console.error(`There are more: --limit ${2 * limit}, or a narrower question.`);
-    for (const { what, why } of left) console.error(`not searched: ${visible(what)}: ${visible(why)}`);
-    if (found === 0) {
-      const further = untilMs - sinceMs < WEEK_MS ? "; use --since 7d to look further back" : "";
-      console.error(`Nothing found ${when}. New events take about 10 s${further}. ${looked}`);
-    }
-    return left.length > 0 ? 2 : found === 0 ? 1 : 0;
-  }
+  } while (cursor !== null && found < limit);
+  tell("");
+  console.error(`${plural(found, "record")}. ${saw()}`);
+  if (cursor !== null) console.error(`There are more: --limit ${2 * limit}, or a narrower question.`);
+  sayLeft(left);
+  return { found, code: left.length > 0 ? 2 : found === 0 ? 1 : 0 };
 }
 
 /** Counts, answer by answer, until all is counted or it is stopped. @returns the exit code. */
 async function countAll(
   service: Service,
-  question: object,
+  question: Question,
   counted: Counted,
   { once, json }: Given["values"],
 ): Promise<number> {
   const pages = new CountPages(counted);
-  const left: End["not_searched"] = [];
+  const left: Left[] = [];
   const stopped = new AbortController();
   process.once("SIGINT", () => stopped.abort());
+  const { looked, saw, isOver } = lookingOn();
+  const draw = drawing();
+  let cursor: string | null = null;
+  let isAll = false;
+  try {
+    do {
+      const sent: object = { ...question, count: counted, ...(cursor !== null && { cursor }) };
+      const isFirst: boolean = cursor === null;
+      const told = (line: AnswerLine): void => {
+        if (line.type === "groups") pages.show(line.rows, line.at);
+        if (line.type === "progress") draw([...pages.table(), looked(line)]);
+      };
+      const end: End = await answerTo(service, sent, told, stopped.signal);
+      isOver();
+      left.push(...end.not_searched);
+      cursor = end.cursor;
+      pages.end(end.other, end.overflow, !isFirst || cursor !== null);
+      isAll = cursor === null;
+    } while (!isAll && !once);
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+  }
+  draw([]);
+  for (const line of json ? pages.json().map(escaped) : pages.table()) console.log(line);
+  const { total } = pages;
+  const records = total === null ? "" : plural(total, "record");
+  const said = isAll ? records : `Partial: ${records}${soFarWords(pages.at, question.order)}`;
+  console.error([said, saw()].filter((words) => words !== "").join(". "));
+  sayLeft(left);
+  if (pages.overflow) console.error(TOO_MANY_GROUPS);
+  return left.length > 0 || !isAll ? 2 : pages.answer().rows.length === 0 ? 1 : 0;
+}
+
+/** How far it is, over all answers. `saw`: at last. */
+function lookingOn() {
+  let before: Looked = { objects: 0, read: 0, skipped: 0, bytes_read: 0, sketch_bytes: 0 };
+  let now = before;
+  return {
+    looked: (line: Looked): string => {
+      now = lookedSince(before, line);
+      return lookedWords(now);
+    },
+    isOver: (): void => {
+      before = now;
+    },
+    saw: (): string => lookedWords(now),
+  };
+}
+
+/** Shows lines in place of those before, where stderr is a terminal. */
+function drawing(): (lines: readonly string[]) => void {
   let drawn = 0;
-  const draw = (lines: readonly string[]): void => {
+  return (lines) => {
     if (!process.stderr.isTTY) return;
     // A terminal that does not say how large it is says 0.
     const [rows, columns] = [process.stderr.rows || 24, process.stderr.columns || 80];
@@ -272,43 +284,33 @@ async function countAll(
     );
     drawn = shown.length;
   };
-  let cursor: string | null = null;
-  try {
-    do {
-      const sent: object = { ...question, count: counted, ...(cursor !== null && { cursor }) };
-      const isFirst: boolean = cursor === null;
-      let end: End | null = null;
-      for await (const line of linesOf(await ask(service, sent, stopped.signal))) {
-        if (line.type === "groups") pages.show(line.rows);
-        if (line.type === "progress") draw([...pages.table(), lookedWords(line.read, line.skipped)]);
-        if (line.type === "end") end = line;
-      }
-      if (end === null) throw new Refusal(BROKEN_OFF);
-      left.push(...end.not_searched);
-      cursor = end.cursor;
-      pages.end(end.other, end.overflow, !isFirst || cursor !== null);
-    } while (cursor !== null && !once);
-  } catch (error) {
-    if (!stopped.signal.aborted) throw error;
-    cursor ??= "";
-  }
-  draw([]);
-  const { rows } = pages.answer();
-  for (const line of json ? pages.json().map(escaped) : pages.table()) console.log(line);
-  for (const { what, why } of left) console.error(`not searched: ${visible(what)}: ${visible(why)}`);
-  if (pages.overflow) console.error("There are too many groups: others may have records of those that are shown.");
-  if (cursor !== null) console.error("Not all was counted: there is more.");
-  return left.length > 0 || cursor !== null ? 2 : rows.length === 0 ? 1 : 0;
 }
 
-function lookedWords(read: number, skipped: number): string {
-  const files = read + skipped;
-  return `Searched ${files} ${files === 1 ? "file" : "files"}${skipped === 0 ? "" : `; ${skipped} could be ruled out`}.`;
+function sayLeft(left: readonly Left[]): void {
+  for (const line of notSearchedLines(left)) console.error(`${NOT_SEARCHED}: ${oneLine(line)}`);
 }
 
-/** `2026-11-30 15:07`. */
-function shownTime(iso: string): string {
-  return iso.slice(0, 16).replace("T", " ");
+/** What was looked for, and the options with which more may be found. */
+function sayNothing(asked: Given["values"] & { q: string }, sinceMs: number, untilMs: number): void {
+  const { q, outcome = "", function: name = "", filter = "", job = "" } = asked;
+  const conditions = { outcome, function: name, filter, job };
+  console.error(`${NOTHING_FOUND}. ${oneLine(nothingWords(outcome, sinceMs, untilMs))}`);
+  const ways = widerWays(conditions, sinceMs, untilMs, asked.until === "").map(({ label, without, last, span }) => {
+    const [since, until] = (span ?? []).map((ms) => stamp(ms, 1));
+    if (since !== undefined) return `${label} (--since '${since}' --until '${until}')`;
+    return `${label} (${without === undefined ? `--since ${last}` : `without --${without}`})`;
+  });
+  if (ways.length > 0) console.error(`${SEARCH_AGAIN} ${ways.join(", ")}.`);
+  if (q !== "") console.error(FEWER_WORDS);
+}
+
+/** Points at the place of a fault, and offers what was typed as a phrase. */
+function sayFault({ message, at }: QueryFault, query: string): void {
+  const [before, from] = faultPlace(query, at).map(oneLine) as [string, string];
+  console.error(`${REFUSED}: ${oneLine(message)}\n  ${before}${from}\n  ${" ".repeat([...before].length)}^`);
+  // Quotes of a POSIX shell.
+  const phrase = oneLine(quoted(query)).replaceAll("'", "'\\''");
+  console.error(`Search for it as a phrase: npm run search -- '${phrase}'`);
 }
 
 /** Shows how far it is, on one line of a terminal; "": clears it. */

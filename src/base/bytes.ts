@@ -1,6 +1,6 @@
 /**
- * Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly
- * untyped.
+ * Bytes, text and JSON. The only file that uses `Buffer`, which the runtime's declarations leave
+ * partly untyped.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 
@@ -137,32 +137,32 @@ export class GrowingBytes {
   }
 }
 
+/** The same bytes, with the methods of Node. */
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
+}
+
 /** Lower-case hex. */
 export function toHex(bytes: Uint8Array): string {
-  const hex: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
-  return hex;
+  return bufferOf(bytes).toString("hex");
 }
 
 export function fromHex(hex: string): Uint8Array<ArrayBuffer> {
-  const bytes: Uint8Array = Buffer.from(hex, "hex");
-  return new Uint8Array(bytes);
+  return new Uint8Array(Buffer.from(hex, "hex") as Uint8Array);
 }
 
 export function toBase64Url(bytes: Uint8Array): string {
-  const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64url");
-  return text;
+  return bufferOf(bytes).toString("base64url");
 }
 
 /** With padding. */
 export function toBase64(bytes: Uint8Array): string {
-  const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
-  return text;
+  return bufferOf(bytes).toString("base64");
 }
 
 /** Reads base64 in either alphabet; other characters are skipped. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  const bytes: Uint8Array = Buffer.from(text, "base64");
-  return new Uint8Array(bytes);
+  return new Uint8Array(Buffer.from(text, "base64") as Uint8Array);
 }
 
 const encoder = new TextEncoder();
@@ -179,10 +179,17 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The same, with a byte order mark as part of the text. @throws for what is no UTF-8. */
+export function decodeStrict(bytes: Uint8Array): string {
+  return strict.decode(bytes);
+}
+
 /** The texts of parts of valid UTF-8, from a place up to another one. */
 export function textsOf(bytes: Uint8Array): (from: number, to: number) => string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  return (from, to): string => buffer.toString("utf8", from, to);
+  const buffer = bufferOf(bytes);
+  return (from, to) => buffer.toString("utf8", from, to);
 }
 
 /** The value of a JSON text; undefined: it is none. */
@@ -194,16 +201,20 @@ export function parsedJson(text: string): unknown {
   }
 }
 
+export type Json = { readonly [key: string]: unknown };
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** Bytes as a text of as many characters, each a byte. */
 export function latin1(bytes: Uint8Array): string {
-  const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
-  return text;
+  return bufferOf(bytes).toString("latin1");
 }
 
 /** Length of a text in UTF-8, in bytes. */
 export function utf8Length(text: string): number {
-  const length: number = Buffer.byteLength(text);
-  return length;
+  return Buffer.byteLength(text);
 }
 
 /** Whether bytes are valid UTF-8. Makes no text of them. */
@@ -217,10 +228,20 @@ export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
 
 /** Whether `wanted` is among the records in `bytes`, all of its size. */
 export function includesAligned(bytes: Uint8Array, wanted: Uint8Array): boolean {
-  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) as {
-    indexOf(value: Uint8Array, from?: number): number;
-  };
+  const whole = bufferOf(bytes);
   for (let at = whole.indexOf(wanted); at !== -1; at = whole.indexOf(wanted, at + 1))
     if (at % wanted.length === 0) return true;
   return false;
+}
+
+/** At most so many UTF-16 units, and no half of a surrogate pair at the end. */
+export function cut(text: string, units: number): string {
+  if (text.length <= units) return text;
+  const head = text.slice(0, units);
+  return head.isWellFormed() ? head : head.toWellFormed().replace(/\ufffd$/, "");
+}
+
+/** As one word of a POSIX shell, without expansion. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

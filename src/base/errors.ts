@@ -63,6 +63,11 @@ export function oneError(
   return new ApiError(status, [{ code, message }], headers);
 }
 
+/** 404: there is nothing of this name. */
+export function notFound(message: string): ApiError {
+  return oneError(404, CODE.noRoute, message);
+}
+
 /** One entry per fault. @param prefix goes before each message. */
 export function faultsError(status: ApiError["status"], code: number, faults: readonly Fault[], prefix = ""): ApiError {
   return new ApiError(

@@ -632,15 +632,7 @@ export const LIVE_WINDOW_UNITS = 1_000_000;
 /** …and messages. */
 export const LIVE_WINDOW_MESSAGES = 100;
 
-/**
- * Function name in a live filter, in bytes: longer than any platform allows, and it fits beside a
- * filter.
- */
-export const LIVE_SCRIPT_MAX_BYTES = 1_024;
-/** Text that live records are searched for, in bytes; likewise. */
-export const LIVE_TEXT_MAX_BYTES = 1_024;
-
-/** A message of a live viewer, in bytes: a filter with every character escaped, and its names. */
+/** A message of a live viewer, in bytes: a filter and a query with every character escaped. */
 export const LIVE_MESSAGE_MAX_BYTES = 32 * 1024;
 /** Messages of a viewer… */
 export const LIVE_MESSAGES_MAX = 200;
@@ -713,10 +705,19 @@ export const SEARCH_RAW_BYTES = 2_000_000_000;
 export const SEARCH_MS = 30_000;
 /** Objects that one search reads side by side. */
 export const SEARCH_READS_AT_ONCE = 4;
+
+/**
+ * Requests for parts of objects in one answer: half of the subrequests that an invocation may make.
+ * https://developers.cloudflare.com/workers/platform/limits/
+ */
+export const SEARCH_PARTS_MAX = 5_000;
 /** What one search holds in memory, in bytes: hits, objects, identities, pieces of what is read. */
 export const SEARCH_HELD_BYTES = 15_000_000;
 /** A count holds so much more, in bytes: its groups, and those of objects that are being read. */
 export const COUNT_HELD_BYTES = 20_000_000;
+/** … and for each facet; of these, so many. */
+export const FACET_HELD_BYTES = 1_500_000;
+export const FACETS_MAX = 10;
 /** Groups that an answer tells. */
 export const COUNT_TOP_MAX = 1_000;
 /** How long a client may take for what is left of its answer when the search has ended, in ms. */

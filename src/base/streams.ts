@@ -138,11 +138,22 @@ async function feed(packed: Pieces, gunzip: ReturnType<typeof createGunzip>): Pr
     for (let at = 0; at < piece.length; at += INFLATE_STEP_BYTES) {
       if (gunzip.destroyed) return bytes;
       const hasRoom = gunzip.write(piece.slice(at, at + INFLATE_STEP_BYTES));
-      if (!hasRoom) await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
+      if (!hasRoom) await roomIn(gunzip);
     }
   }
   gunzip.end();
   return bytes;
+}
+
+/** Leaves no listener: an object takes hundreds of these waits. */
+function roomIn(gunzip: ReturnType<typeof createGunzip>): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      gunzip.off("drain", go).off("close", go);
+      resolve();
+    };
+    gunzip.on("drain", go).on("close", go);
+  });
 }
 
 /** How long what a stranger sends may take to arrive, in ms. */

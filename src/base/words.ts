@@ -1,4 +1,4 @@
-// How amounts are written: on pages, in alerts and findings, and in the terminal.
+// How amounts and times are written: on pages, in alerts and findings, and in the terminal.
 
 /** `12,345`. */
 export function count(value: number): string {
@@ -30,6 +30,40 @@ export function duration(ms: number): string {
   return `${Math.round(h / 24)} d`;
 }
 
+/** What something took, to three digits: `7 ms`, `0.5 ms`, `1.25 s`, `12.5 s`, `3 min`. */
+export function took(ms: number): string {
+  if (Math.abs(ms) < 1_000) return `${Number(ms.toPrecision(3))} ms`;
+  return Math.abs(ms) < 90_000 ? `${Number((ms / 1_000).toPrecision(3))} s` : duration(ms);
+}
+
+/** A number that was measured: `12,345`, `12,345.7`, `0.0123`. */
+export function figure(value: number): string {
+  if (Number.isInteger(value)) return count(value);
+  const digits = Math.abs(value) < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 1 };
+  return value.toLocaleString("en", digits);
+}
+
+/**
+ * `2026-11-20 15:00`, in UTC.
+ * @param at in ms since the epoch, or RFC 3339. @param stepMs of times as far apart as this.
+ */
+export function stamp(at: number | string, stepMs = 60_000): string {
+  const length = stepMs >= 60_000 ? 16 : stepMs >= 1_000 ? 19 : 23;
+  return new Date(at).toISOString().slice(0, length).replace("T", " ");
+}
+
+/** `15:00`, in UTC. @param at as of {@link stamp}. */
+export function clock(at: number | string): string {
+  return stamp(at).slice(11);
+}
+
+/** `2026-11-20 15:00 to 16:00 UTC`; the second day, too, if it is another. As of {@link stamp}. */
+export function timeSpan(since: number | string, until: number | string): string {
+  const stepMs = new Date(until).getTime() - new Date(since).getTime();
+  const [from, to] = [stamp(since, stepMs), stamp(until, stepMs)];
+  return `${from} to ${from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to} UTC`;
+}
+
 /** `$1.23`, `$0.0042`, `< $0.0001`. */
 export function dollars(value: number): string {
   if (value > 0 && value < 0.0001) return "< $0.0001";
@@ -49,4 +83,10 @@ export function percent(part: number, whole: number): string {
   const share = (part / whole) * 100;
   if (part < whole && share >= 99.95) return "> 99.9 %";
   return share < 0.1 ? "< 0.1 %" : `${share.toFixed(share >= 99.95 ? 0 : 1)} %`;
+}
+
+/** `25 %`, `0.4 %`: of rates that need no more than that. */
+export function share(part: number, whole: number): string {
+  const percents = whole === 0 ? 0 : (part / whole) * 100;
+  return `${percents > 0 && percents < 1 ? Number(percents.toPrecision(1)) : Math.round(percents)} %`;
 }

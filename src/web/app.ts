@@ -1,5 +1,5 @@
 import { type Handler, Hono } from "hono";
-import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "../base/errors.ts";
+import { ApiError, CODE, type ErrorEntry, notFound, oneError, unavailable } from "../base/errors.ts";
 import { ANSWER_MS } from "../base/limits.ts";
 import { errorText, log } from "../base/logger.ts";
 import { Memory } from "../base/memory.ts";
@@ -264,7 +264,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
 
 /** Call it after authentication. @throws ApiError 404. */
 function requireAccount(c: AppContext, accountId: string): void {
-  if (!isAccount(c, accountId)) throw oneError(404, CODE.noRoute, "no such account");
+  if (!isAccount(c, accountId)) throw notFound("no such account");
 }
 
 /** Whether a path is below this account, or below none. */

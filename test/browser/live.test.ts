@@ -36,6 +36,8 @@ const seen = (page: Page, least: number) =>
     (wanted) => Number(document.getElementById("live-seen")?.textContent?.replaceAll(",", "")) >= wanted,
     least,
   );
+/** For what the server is asked. */
+const SOON = { timeout: 20_000 };
 const rows = (page: Page) => page.locator("#live-rows button");
 
 it("draws 200 events a second, or says which it dropped", async () => {
@@ -147,10 +149,10 @@ it("keeps what arrives during a pause, and what a filter hides", async () => {
 
   await page.keyboard.press("/");
   await page.keyboard.type("PAUSED");
-  await page.getByRole("checkbox", { name: "Errors only" }).check();
-  await page.waitForURL(/\/live\?text=PAUSED&errors=1$/);
+  await page.getByLabel("Outcome", { exact: true }).selectOption("failed");
+  await page.waitForURL(/\/live\?q=PAUSED&outcome=failed$/);
   await expect.poll(() => line.count()).toBe(1);
-  await page.getByRole("checkbox", { name: "Errors only" }).uncheck();
+  await page.getByLabel("Outcome", { exact: true }).selectOption("any outcome");
   await expect.poll(() => line.count()).toBe(2);
 
   await page.locator("#live-what > summary").click();
@@ -171,6 +173,94 @@ it("keeps what arrives during a pause, and what a filter hides", async () => {
   await page.goto(page.url());
   await line.first().waitFor();
   expect(await line.count()).toBe(1);
+  expect(said).toEqual([]);
+  await page.context().close();
+});
+
+it("takes a query as it is typed, and hides and brings back what the list has", async () => {
+  const page = await watching();
+  const said = complaints(page);
+  const search = page.getByLabel("Search for");
+  await page.getByRole("button", { name: "Clear list" }).click();
+  const fetched = (path: string, Status: number) => ({
+    EventType: "fetch",
+    Event: { Request: { Method: "GET", URL: `https://shop.example${path}` }, Response: { Status } },
+  });
+  const hostile = '"a" (\u202e<img src=x onerror="window.hit=1">';
+  await send([
+    event("ok", { ScriptName: "typed 1", ...fetched("/checkout/pay", 502) }),
+    event("ok", { ScriptName: "typed 2", ...fetched("/checkout", 200) }),
+    event("ok", { ScriptName: "typed 3", Logs: [{ Level: "error", Message: [hostile], TimestampMs: 1 }] }),
+  ]);
+  const shown = () =>
+    rows(page)
+      .filter({ hasText: "typed" })
+      .evaluateAll((all) => all.map(({ textContent }) => /typed \d/.exec(textContent ?? "")?.[0]).sort());
+  const lists = (...names: number[]) => expect.poll(shown, SOON).toEqual(names.map((n) => `typed ${n}`));
+  await lists(1, 2, 3);
+  await search.pressSequentially("status:5xx OR path:/checkout");
+  await lists(1, 2);
+  // What arrives while a query is in force is judged by it, and later by the next one.
+  await send([
+    event("ok", { ScriptName: "typed 4", ...fetched("/checkout", 200) }),
+    event("ok", { ScriptName: "typed 5" }),
+  ]);
+  await lists(1, 2, 4);
+  await search.fill("worker:typed* -path:*");
+  await lists(3);
+  await page.waitForURL(/\/live\?q=worker%3Atyped\*\+-path%3A\*$/);
+  // Half a query changes nothing. Its fault has its place, and what was pasted can be a phrase.
+  await search.fill(hostile);
+  const faults = page.locator("#live-faults");
+  await faults.getByText("character 5: this bracket is not closed").waitFor();
+  expect(await faults.locator("mark").textContent()).toContain("(<U+202E><img src=x");
+  expect((await violations(page)).map(({ id }) => id)).toEqual([]);
+  await lists(3);
+  expect(await page.evaluate(() => (window as { hit?: number }).hit)).toBeUndefined();
+  await faults.getByRole("link", { name: "as a phrase" }).click();
+  await lists(3);
+  expect(await search.inputValue()).toBe(`"${hostile.replaceAll('"', '\\"')}"`);
+  await expect.poll(() => faults.textContent(), SOON).toBe("");
+  await search.fill('typed -worker:"typed 5"');
+  await lists(1, 2, 3, 4);
+  // To a search with the same words, and back.
+  await search.fill("worker:typed* status:502");
+  await lists(1);
+  await page.getByRole("link", { name: "Search the last hour" }).click();
+  await page.waitForURL(/\/search\?last=1h&q=worker%3Atyped\*\+status%3A502$/);
+  await page.getByRole("link", { name: "Watch live" }).click();
+  await page.waitForURL(/\/live\?q=worker%3Atyped\*\+status%3A502$/);
+  await lists(1);
+  expect(said).toEqual([]);
+  await page.context().close();
+});
+
+it("judges a list that is larger than what is asked at once, and what comes meanwhile", async () => {
+  const page = await watching();
+  const said = complaints(page);
+  const asked: number[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/live/judge")) asked.push(request.postData()?.length ?? 0);
+  });
+  const filler = "x".repeat(5_000);
+  const some = (n: number) =>
+    Array.from({ length: 20 }, (_, i) =>
+      event(i % 2 === 0 ? "exception" : "ok", {
+        ScriptName: `bulk ${n} ${i}`,
+        Logs: [{ Level: "log", Message: [filler], TimestampMs: 1 }],
+      }),
+    );
+  const before = await figure(page, "seen");
+  for (let n = 0; n < 6; n++) await send(some(n));
+  await seen(page, before + 120);
+  const bulk = () => rows(page).filter({ hasText: "bulk" }).count();
+  await expect.poll(bulk, SOON).toBe(120);
+  await page.getByLabel("Search for").fill("bulk outcome:exception");
+  await expect.poll(bulk, SOON).toBe(60);
+  expect(asked.length).toBeGreaterThan(1);
+  for (const units of asked) expect(units).toBeLessThan(512 * 1024);
+  await page.getByLabel("Search for").fill("");
+  await expect.poll(bulk, SOON).toBe(120);
   expect(said).toEqual([]);
   await page.context().close();
 });

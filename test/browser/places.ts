@@ -32,13 +32,18 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/functions": () => ["/functions"],
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
   "/attach": () => ["/attach"],
-  "/live": () => ["/live"],
+  // The second has a fault.
+  "/live": () => ["/live", "/live?q=%28a"],
   // The second has more than one page, the third a fault; the last opens what is hostile.
   "/search": ({ jobs }) => [
     "/search",
     "/search?q=a",
     "/search?q=%28a",
     `/search?text=${MARK}&last=own&${SPAN}&job=${jobs.delivering}`,
+  ],
+  "/search/counts": ({ jobs }) => [
+    "/search/counts?last=1h",
+    `/search/counts?last=own&${SPAN}&job=${jobs.delivering}&pins=Event.Request.URL,Fields.${MARK}`,
   ],
   "/search/export": () => ["/search/export?q=a"],
   "/live/recent": () => ["/live/recent"],

@@ -101,7 +101,7 @@ describe("a search", () => {
       const { records, left, complete } = await searched();
       expect([records, complete]).toEqual([4, false]);
       expect(left).toBe(
-        `job ${job.id}: not read from the log yet: 5 records; job ${job.id}: messages on hold may have records for it`,
+        `job ${job.id}: 5 records not read from the log yet: search again; job ${job.id}: messages on hold may have records for it: resend or delete them`,
       );
       await world.mend();
       await resendAll();

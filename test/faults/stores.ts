@@ -56,11 +56,17 @@ export async function arrive(
 }
 
 /**
- * The queue delivers these messages in one batch. @param losesAck whether it misses that one was
- * acknowledged.
+ * The queue delivers these messages in one batch, and readers read what is due.
+ * @param losesAck whether it misses that one was acknowledged.
  */
-export const deliver = (world: World, messages: readonly HeldMessage[], losesAck?: (message: HeldMessage) => boolean) =>
-  world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
+export async function deliver(
+  world: World,
+  messages: readonly HeldMessage[],
+  losesAck?: (message: HeldMessage) => boolean,
+): Promise<void> {
+  await world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
+  await world.readersRest();
+}
 
 /** The bucket that is currently the job's destination. */
 export function controlOf(job: WorldJob): BucketControl {

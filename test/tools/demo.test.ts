@@ -77,10 +77,10 @@ describe("what the demo shows", () => {
     expect(objectLines(shown, recordsOf(shown))).toEqual([
       "demo/20261120/x.log.gz",
       `  2 records, ${shown.bytes.length} bytes of gzip`,
-      `  2026-11-20T09:30:00.007Z  ok         GET ${SAMPLE}/orders/1?event=a 200  (shop)`,
-      "                            info: one {}  and 2 more",
-      `  2026-11-20T09:30:00.007Z  exception  GET ${SAMPLE}/orders/1?event=a 200  (shop)`,
-      "                            TypeError: no  and 3 more",
+      `  2026-11-20 09:30:00.007  ok         shop  GET ${SAMPLE}/orders/1?event=a 200`,
+      "                           info: one {} +2",
+      `  2026-11-20 09:30:00.007  exception  shop  GET ${SAMPLE}/orders/1?event=a 200`,
+      "                           TypeError: no +3",
     ]);
   });
 

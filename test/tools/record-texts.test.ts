@@ -1,12 +1,10 @@
 /** The browser evaluates the source of these functions: they must not use anything from outside. */
 
 import { execFileSync } from "node:child_process";
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseFilter } from "../../src/formats/filter/parse.ts";
-import { part } from "../../src/formats/query/meaning.ts";
 import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
-import { compileQuery } from "../../src/operate/search/query.ts";
+import { readWants } from "../../src/operate/live/wants.ts";
 import { recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
 import { recordTexts } from "../../src/web/dashboard/parts/record-summary.ts";
 
@@ -27,6 +25,12 @@ it("the texts of a record are the same in a browser, which has their source alon
     expect(there.summaryOf(record)).toEqual(here.summaryOf(record));
   expect(there.visible("a\u001b\u007f\u202e")).toBe(here.visible("a\u001b\u007f\u202e"));
 });
+
+/** null: it is refused. */
+function passes(filter: string, record: object): boolean | null {
+  const read = readWants({ filter, query: "" });
+  return read.ok ? read.wanted.fitsAgain(record, "") : null;
+}
 
 describe("in a browser", () => {
   const there: ReturnType<typeof recordFilters> = new Function(`return (${recordFilters})()`)();
@@ -77,22 +81,10 @@ describe("in a browser", () => {
         for (const isAgainst of [false, true]) {
           const filter = there.narrowed(before, condition, isAgainst);
           expect(parseFilter(filter, EXTRA_FIELDS).ok, filter).toBe(true);
-          expect([path, there.matcher(filter, "")(RECORD)]).toEqual([path, !isAgainst]);
+          expect([path, passes(filter, RECORD)]).toEqual([path, !isAgainst]);
         }
       }
     }
-  });
-
-  it("a text is found as a search finds it", () => {
-    const text = fc.string({ unit: fc.constantFrom("a", "A", "Σ", "σ", "ς", "İ", '"', "7", " "), maxLength: 3 });
-    fc.assert(
-      fc.property(text, text, (sought, message) => {
-        const record = { Outcome: "x", WallTimeMs: 7, Logs: [{ Message: [message] }] };
-        const span = { sinceMs: 0, untilMs: Number.POSITIVE_INFINITY };
-        const query = compileQuery({ all: sought === "" ? [] : [part(sought)], ...span });
-        expect(there.matcher("", sought)(record)).toBe(query.matches(record));
-      }),
-    );
   });
 
   it.each([
@@ -101,17 +93,17 @@ describe("in a browser", () => {
     [{ Outcome: "ok", Exceptions: [{ name: "Error", message: "" }] }, true],
     [{ Outcome: "ok", Event: { Response: { Status: 500 } } }, true],
     [{ Outcome: "ok", Event: { Response: { Status: 499 } } }, false],
-  ])("errors are %j: %s", (fields, isError) => {
+  ])("what failed is %j: %s", (fields, isFailed) => {
     const record = { ScriptName: "shop", Exceptions: [], ...fields };
     const shop = JSON.stringify({ where: { key: "ScriptName", operator: "!eq", value: "bank" } });
     for (const filter of ["", shop]) {
-      const combined = there.combined(filter, "shop", true);
-      expect(parseFilter(combined).ok).toBe(true);
-      expect(there.matcher(combined, "")(record)).toBe(isError);
-      expect(there.matcher(there.combined(filter, "bank", true), "")(record)).toBe(false);
+      expect(passes(there.combined(filter, "shop", "failed"), record)).toBe(isFailed);
+      expect(passes(there.combined(filter, "bank", "failed"), record)).toBe(false);
+      expect(passes(there.combined(filter, "shop", "ok"), record)).toBe(fields.Outcome === "ok");
+      expect(there.combined(filter, "", "")).toBe(filter);
     }
     // What is no filter is told as such.
-    expect(there.combined("{", "shop", true)).toBe("{");
+    expect(there.combined("{", "shop", "failed")).toBe("{");
   });
 
   it("a request becomes a command that a shell passes on as it is", () => {

@@ -1,13 +1,15 @@
 /** `npm run search`, against an API that answers with hostile records. */
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { Groups } from "../../src/operate/search/count/groups.ts";
 import { Shape } from "../../src/operate/search/count/measures.ts";
+import { askedOf, questionOf } from "../../src/web/dashboard/pages/search/address.ts";
 import { ROOT } from "../../tools/paths.ts";
 
 /** Escape, its one-character form, a line from the right, and a line feed. */
@@ -25,23 +27,33 @@ type Asked = Record<string, unknown>;
 /** Runs a search against a server that answers every request with this. */
 async function search(
   args: readonly string[],
-  { body, status = 200, type = "application/x-ndjson", length }: Answer,
+  { body, status = 200, type = "application/x-ndjson", length, isOpen, told }: Answer,
   settings: NodeJS.ProcessEnv = {},
+  meanwhile: (child: ChildProcessByStdio<null, Readable, Readable>) => void = () => {},
 ) {
   const asked: { path: string | undefined; body: Asked }[] = [];
   const server = createServer(async (request, response) => {
     asked.push({ path: request.url, body: JSON.parse(await text(request)) as Asked });
     response.writeHead(status, { "Content-Type": type, ...(length !== undefined && { "Content-Length": length }) });
-    response.write(typeof body === "string" ? body : (body[asked.length - 1] ?? ""), () =>
-      length === undefined ? response.end() : response.destroy(),
-    );
+    response.write(typeof body === "string" ? body : (body[asked.length - 1] ?? ""), () => {
+      if (asked.length === isOpen) told?.();
+      else if (length === undefined) response.end();
+      else response.destroy();
+    });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const API = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const child = spawn(process.execPath, [join(ROOT, "tools/search.ts"), ...args], {
     env: { ...process.env, API, TOKEN: "very-secret-token", ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
   });
-  const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  meanwhile(child);
+  const [out, errors, [code]] = await Promise.all([
+    // Of one that is destroyed, nothing is told.
+    text(child.stdout).catch(() => ""),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
   server.close();
   expect(`${out}${errors}`).not.toContain("very-secret-token");
   return { out, errors, code, asked };
@@ -54,11 +66,14 @@ interface Answer {
   readonly type?: string;
   /** More than it has: the connection breaks. */
   readonly length?: number;
+  /** Which answer does not end, and is told when it has begun. */
+  readonly isOpen?: number;
+  readonly told?: () => void;
 }
 
 const linesOf = (...lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 const NOTHING = linesOf(
-  { type: "progress", objects: 34, read: 6, skipped: 28 },
+  { type: "progress", objects: 34, read: 6, skipped: 28, bytes_read: 1_000, sketch_bytes: 200 },
   { type: "end", complete: true, cursor: null, not_searched: [] },
 );
 
@@ -70,7 +85,7 @@ it.each([[], ["--json"]])("shows a terminal nothing that it obeys (%j)", async (
   const { out, errors, code } = await search(["x", ...options], { body });
   expect(code).toBe(2);
   expect(out).toContain("shop");
-  expect(errors).toContain("not searched");
+  expect(errors).toContain("Not searched: ");
   expect(`${out}${errors}`.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
   if (options.length > 0) expect(JSON.parse(out)).toEqual(RECORD);
 });
@@ -78,8 +93,16 @@ it.each([[], ["--json"]])("shows a terminal nothing that it obeys (%j)", async (
 it("completes an address without a path, and says what it looked through when nothing is found", async () => {
   const { out, errors, code, asked } = await search(["customer", "4711"], { body: NOTHING });
   expect([code, out]).toEqual([1, ""]);
-  expect(errors).toContain(
-    "Nothing found in the last hour. New events take about 10 s; use --since 7d to look further back. Searched 34 files; 28 could be ruled out.\n",
+  const span = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d to (?:\d{4}-\d\d-\d\d )?\d\d:\d\d UTC`;
+  expect(errors).toMatch(
+    new RegExp(
+      `^Searching http://127.0.0.1:\\d+ from ${span}\\.
+0 records\\. Searched 34 files \\(1\\.2 kB\\); 28 could be ruled out\\.
+Nothing found\\. Searched from ${span}\\. New events take about 10 s to arrive\\.
+Search again with the last day \\(--since 24h\\)\\.
+A record must have all words of a search\\. Fewer words may find more\\.
+$`,
+    ),
   );
   expect(asked).toMatchObject([
     { path: "/client/v4/accounts/local/logship/search", body: { query: "customer 4711", order: "newest" } },
@@ -97,7 +120,7 @@ it.each([
   const { asked, errors } = await search(args, { body: NOTHING });
   const { since, until, query: words } = asked[0]?.body ?? {};
   expect([words, Math.round(Date.parse(`${until}`) - Date.parse(`${since}`))]).toEqual(["x", wanted]);
-  expect(errors).toMatch(/Nothing found from \d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\. New/);
+  expect(errors).toMatch(/Nothing found\. Searched from \d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\. New/);
 });
 
 it("takes a day, which begins at midnight", async () => {
@@ -160,7 +183,7 @@ function countedOn(values: readonly (readonly [status: number, took: number])[],
   return linesOf(
     { type: "groups", rows: [], at: null },
     { type: "progress", objects: 1, read: 1, skipped: 0 },
-    { type: "groups", rows, at: null },
+    { type: "groups", rows, at: cursor === null ? null : "1970-01-01T00:05:00.000Z" },
     { type: "end", complete: cursor === null, cursor, not_searched: [], other, overflow: false },
   );
 }
@@ -185,12 +208,13 @@ it("counts over all answers, and shows one table", async () => {
       null,
     ),
   ];
-  const { out, code, asked } = await search([...COUNT, "declined"], { body });
+  const { out, errors, code, asked } = await search([...COUNT, "declined"], { body });
   expect(out).toBe(`time              status  count  p95:took
-1970-01-01 00:00  200         3        30
-1970-01-01 00:00  404         1        64
-1970-01-01 00:00  500         1         7
+1970-01-01 00:00  200         3     30 ms
+1970-01-01 00:00  404         1     64 ms
+1970-01-01 00:00  500         1      7 ms
 `);
+  expect(errors).toMatch(/\n5 records\. Searched 2 files \(\d+ B\)\.\n$/);
   const count = { by: ["status"], every: "5m", measures: [{ op: "count" }, { op: "p95", of: "took" }], top: 100 };
   expect([code, asked.map(({ body }) => body)]).toMatchObject([
     0,
@@ -220,7 +244,10 @@ it("ends after one answer with --once, and says that there is more", async () =>
       .split("\n")
       .map((line) => JSON.parse(line)),
   ).toEqual([{ time: "1970-01-01T00:00:00.000Z", status: 200, count: 2, "p95:took": 30 }]);
-  expect([code, errors]).toEqual([2, expect.stringContaining("Not all was counted: there is more.")]);
+  expect(code).toBe(2);
+  expect(errors).toContain(
+    "\nPartial: 3 records so far; complete from 1970-01-01 00:05:00 UTC on. Searched 1 file (0 B).\n",
+  );
 });
 
 it("shows a terminal nothing of a group that it obeys, and sums what it does not show", async () => {
@@ -249,4 +276,100 @@ it("refuses a state that is none", async () => {
   );
   const { code, errors } = await search(COUNT, { body });
   expect([code, errors]).toEqual([2, expect.stringContaining("a state breaks off")]);
+});
+
+it("names what is not searched for one reason together, over all answers, and once", async () => {
+  const gone = (...objects: number[]) => ({ what: "…", why: "it is not there", job: 3, objects });
+  const silent = (job: number) => ({ what: `job ${job}`, why: "its log does not answer: search again", job });
+  const end = (cursor: string | null, ...not_searched: object[]) =>
+    linesOf({ type: "end", complete: cursor === null, cursor, not_searched });
+  const body = [
+    end("a", gone(1, 2), silent(4), { what: "object 9 of job 8", why: "of an earlier release" }),
+    end("b", gone(2, 3), silent(4), { ...gone(7), job: 5 }),
+    end(null, gone(...Array.from({ length: 9 }, (_, i) => i + 4)), silent(6)),
+  ];
+  const { errors, code } = await search(["x"], { body });
+  expect(code).toBe(2);
+  expect(errors.split("\n").filter((line) => line.startsWith("Not searched"))).toEqual([
+    "Not searched: 12 objects of job 3 (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …), object 7 of job 5: it is not there",
+    "Not searched: jobs 4, 6: its log does not answer: search again",
+    "Not searched: object 9 of job 8: of an earlier release",
+  ]);
+});
+
+it("points at the place of a fault, and offers the words as a phrase for a shell", async () => {
+  const errors = [
+    { code: 1004, message: `query, character 10: no\n${STEERING}`, source: { pointer: "/query", at: 9 } },
+  ];
+  const query = "it's \t\u001ba \"b";
+  const { out, errors: said, code } = await search([query], { status: 400, body: JSON.stringify({ errors }) });
+  expect([out, code]).toEqual(["", 2]);
+  expect(said.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+  expect(said.split("\n").slice(2)).toEqual([
+    "  it's ␛a \"b",
+    "          ^",
+    `Search for it as a phrase: npm run search -- '"it'\\''s ␛a \\"b"'`,
+    "",
+  ]);
+});
+
+it("takes a word with a dash for a part of the query, in its place", async () => {
+  const { asked } = await search(["a", "OR", "-b", "--since", "1h", "-status:200"], { body: NOTHING });
+  expect(String(asked[0]?.body.query).replace(/ +/g, " ")).toBe("a OR -b -status:200");
+});
+
+it("asks for what failed as the page does, beside a filter", async () => {
+  const filter = '{"where":{"key":"EventType","operator":"eq","value":"fetch"}}';
+  const { asked } = await search(["--outcome", "failed", "--function", "a", "--filter", filter], { body: NOTHING });
+  const all = askedOf(new URLSearchParams({ outcome: "failed", function: "a", filter }));
+  expect(asked[0]?.body.filter).toBe(questionOf(all ?? expect.unreachable(), 0).filter);
+  const { asked: not } = await search(["--outcome", "!ok", "--filter", "{"], { body: NOTHING });
+  expect(not[0]?.body.filter).toBe("{");
+});
+
+it("ends without a word when its reader has what it wants", async () => {
+  const hit = { type: "hit", job_id: 1, object: 1, line: 1, record: { ScriptName: "x".repeat(1_000) } };
+  const body = linesOf(...Array.from({ length: 1_000 }, () => hit)) + NOTHING;
+  const { errors, code } = await search(["x"], { body }, {}, (child) =>
+    child.stdout.once("data", () => child.stdout.destroy()),
+  );
+  expect([code, errors]).toEqual([0, expect.stringMatching(/^Searching \S+ from .*\.\n$/)]);
+});
+
+it("stops counting at Ctrl-C, with what is counted so far, and says how far that is", async () => {
+  // The second answer does not end.
+  const body = [
+    countedOn(
+      [
+        [200, 10],
+        [500, 7],
+      ],
+      "more",
+    ),
+    linesOf({ type: "progress", objects: 9, read: 2, skipped: 1 }),
+  ];
+  const begun = Promise.withResolvers<void>();
+  const { out, errors, code } = await search(COUNT, { body, isOpen: 2, told: begun.resolve }, {}, (child) => {
+    void begun.promise.then(() => child.kill("SIGINT"));
+  });
+  expect(out).toBe(`time              status  count  p95:took
+1970-01-01 00:00  200         1     10 ms
+1970-01-01 00:00  500         1      7 ms
+`);
+  expect(code).toBe(2);
+  expect(errors).toMatch(/\nPartial: 2 records so far; complete from 1970-01-01 00:05:00 UTC on\. Searched .*\n$/);
+});
+
+it("shows its options, and colours nothing where no terminal is", async () => {
+  const { out, errors, code, asked } = await search(["--help"], { body: NOTHING });
+  expect([code, errors, asked]).toEqual([0, "", []]);
+  expect(out).toMatch(/^usage: npm run search -- /);
+  for (const line of out.split("\n")) expect(line.length, line).toBeLessThanOrEqual(110);
+  const options = [...out.matchAll(/^ {2}(--\S+).*$/gm)].map(([, name]) => name);
+  expect(options).toEqual(expect.arrayContaining(["--since", "--outcome", "--by", "--measure", "--once", "--help"]));
+  expect(new Set([...out.matchAll(/^ {2}--\S+(?: <[^>]*>)? +/gm)].map(([start]) => start.length)).size).toBe(1);
+  for (const args of [["x"], COUNT]) {
+    const { out, errors } = await search(args, { body: args === COUNT ? countedOn([[200, 1]], null) : NOTHING });
+    expect(`${out}${errors}`).not.toContain("\u001b");
+  }
 });

@@ -1,6 +1,7 @@
 /**
- * What takes CPU time, by turns with gzip of the same bytes: the ratios hold on any machine, also
- * on a busy one. In Node, whose V8 and zlib are those of the runtime in kind, but not in version.
+ * What takes CPU time, by turns with gzip of the same bytes. The ratios hold on a busy machine, but
+ * each machine has its own. In Node, whose V8 and zlib are those of the runtime in kind, but not in
+ * version.
  */
 
 import { constants, gzipSync, inflateRawSync } from "node:zlib";

@@ -1,9 +1,11 @@
 /** Counts in a terminal: what is asked for, pages that become one, and a table. */
 import * as z from "zod";
+import { stamp } from "../../src/base/words.ts";
 import { Groups, type Rest, type Row } from "../../src/operate/search/count/groups.ts";
 import { type Measure, OPS, Shape } from "../../src/operate/search/count/measures.ts";
-import { visible } from "../../src/web/dashboard/parts/record-summary.ts";
+import { groupText, measureText, measureTitle } from "../../src/operate/search/words.ts";
 import { UsageFault } from "../command.ts";
+import { oneLine } from "./show.ts";
 
 const RestOf = z.object({ values: z.array(z.number().nullable()), state: z.string().optional() });
 
@@ -12,7 +14,11 @@ export const RowLine = RestOf.extend({
   time: z.string().optional(),
 });
 
-export const GroupsLine = z.object({ type: z.literal("groups"), rows: z.array(RowLine) });
+export const GroupsLine = z.object({
+  type: z.literal("groups"),
+  rows: z.array(RowLine),
+  at: z.string().nullable().default(null),
+});
 
 /** What `end` has of a count. */
 export const COUNT_END = { other: RestOf.nullable().default(null), overflow: z.boolean().default(false) };
@@ -61,6 +67,9 @@ export class CountPages {
   #rows: readonly Row[] = [];
   #other: Rest | null = null;
   overflow = false;
+  /** How far it is counted, as the answer says it of which the rows are; null: it is not known. */
+  at: string | null = null;
+  #saidAt: string | null = null;
 
   constructor(counted: Counted) {
     this.#counted = counted;
@@ -68,14 +77,17 @@ export class CountPages {
   }
 
   /** Groups of an answer that goes on: those of the first are shown. */
-  show(rows: readonly Row[]): void {
+  show(rows: readonly Row[], at: string | null): void {
     this.#rows = rows;
+    this.#saidAt = at;
+    if (this.#sum === null) this.at = at;
   }
 
   /** @param isPart others come before or after it. */
   end(other: Rest | null, overflow: boolean, isPart: boolean): void {
     this.overflow ||= overflow;
     this.#other = other;
+    this.at = this.#saidAt;
     if (!isPart) return;
     this.#sum ??= new Groups(this.#shape);
     this.#sum.merge(Groups.of(this.#shape, { rows: this.#rows, other }));
@@ -86,41 +98,44 @@ export class CountPages {
     return this.#sum?.answer(this.#counted.top, false) ?? { rows: this.#rows, other: this.#other };
   }
 
+  /** How many records are counted; null: none of the measures tells. */
+  get total(): number | null {
+    const i = this.#counted.measures.findIndex(({ op, of }) => op === "count" && of === undefined);
+    const { rows, other } = this.answer();
+    return i === -1 ? null : [...rows, other].reduce((sum, each) => sum + (each?.values[i] ?? 0), 0);
+  }
+
   /** The rows as NDJSON: an object with names and measures. */
   json(): string[] {
-    const { by: names } = this.#counted;
+    const { by: names, measures } = this.#counted;
     return this.answer().rows.map(({ by, time, values }) =>
       JSON.stringify({
         ...(time !== undefined && { time }),
         ...Object.fromEntries(names.map((name, i) => [name, by[i]])),
-        ...Object.fromEntries(this.#titles().map((title, i) => [title, values[i]])),
+        ...Object.fromEntries(measures.map((measure, i) => [measureTitle(measure), values[i]])),
       }),
     );
   }
 
-  #titles(): string[] {
-    return this.#counted.measures.map(({ op, of }) => (of === undefined ? op : `${op}:${of}`));
-  }
-
   /** A table with a line for its titles, one a row, and one for all others. */
   table(): string[] {
-    const { by: names, every } = this.#counted;
+    const { by: names, every, measures } = this.#counted;
+    const valuesOf = (values: Row["values"]) => measures.map((each, i) => measureText(each, values[i] ?? null));
     const hasTime = every !== undefined;
     const { rows, other } = this.answer();
     const lines = [
-      [...(hasTime ? ["time"] : []), ...names, ...this.#titles()],
+      [...(hasTime ? ["time"] : []), ...names, ...measures.map(measureTitle)],
       ...rows.map(({ by, time, values }) => [
-        ...(hasTime ? [time?.slice(0, 16).replace("T", " ") ?? "-"] : []),
-        ...by.map((value) => visible(String(value ?? "-"))),
-        ...values.map(shown),
+        ...(hasTime ? [time === undefined ? "-" : stamp(time)] : []),
+        ...by.map((value) => oneLine(groupText(value))),
+        ...valuesOf(values),
       ]),
     ];
-    if (other !== null) {
-      const labels = Number(hasTime) + names.length;
-      const label = Array.from({ length: labels }, (_, i) => (i === 0 ? "others" : ""));
-      lines.push([...label, ...other.values.map(shown)]);
-    }
     const labels = Number(hasTime) + names.length;
+    if (other !== null) {
+      const label = Array.from({ length: labels }, (_, i) => (i === 0 ? "others" : ""));
+      lines.push([...label, ...valuesOf(other.values)]);
+    }
     const widths = (lines[0] ?? []).map((_, i) => Math.max(...lines.map((line) => line[i]?.length ?? 0)));
     return lines.map((line) =>
       line
@@ -129,8 +144,4 @@ export class CountPages {
         .trimEnd(),
     );
   }
-}
-
-function shown(value: number | null): string {
-  return value === null ? "-" : String(value);
 }

@@ -1,8 +1,8 @@
 /** Objects and records as text for a terminal. Pure; nothing in the text steers the terminal. */
 import { gunzipSync } from "node:zlib";
 import * as z from "zod";
-import { plural } from "../../src/base/words.ts";
-import { summaryOf, visible } from "../../src/web/dashboard/parts/record-summary.ts";
+import { plural, stamp } from "../../src/base/words.ts";
+import { summaryOf, tookWords, visible } from "../../src/web/dashboard/parts/record-summary.ts";
 import type { StoredObject } from "./bucket.ts";
 
 /** What the demo reads of one. */
@@ -19,13 +19,18 @@ export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
   return lines.filter((line) => line !== "").map((line) => TraceRecord.parse(JSON.parse(line)));
 }
 
-/** A record in a line, and what it threw or logged first in another one. */
-export function recordText(record: unknown, place = ""): string {
+/** A record in a line, with where it is, and what it threw or logged first in another one. */
+export function recordText(record: Record<string, unknown>, place = ""): string {
   const { atMs, outcome, script, event, line, more } = summaryOf(record);
-  const oneLine = (text: string): string => visible(text).replace(/\s+/g, " ");
-  const time = atMs === null ? "".padEnd(24) : new Date(atMs).toISOString();
-  const head = `${time}  ${oneLine(outcome).padEnd(9)}  ${oneLine(event)}  (${oneLine(script)})${place}`;
-  return line === "" ? head : `${head}\n${"".padEnd(26)}${oneLine(line)}${more > 0 ? `  and ${more} more` : ""}`;
+  const time = (atMs === null ? "" : stamp(atMs, 1)).padEnd(23);
+  const parts = [oneLine(outcome).padEnd(9), oneLine(script), tookWords(record), oneLine(event)];
+  const head = `${[time, ...parts.filter((part) => part !== "")].join("  ")}${place}`;
+  return line === "" ? head : `${head}\n${"".padEnd(25)}${oneLine(line)}${more > 0 ? ` +${more}` : ""}`;
+}
+
+/** Text of any origin on one line; it steers no terminal. */
+export function oneLine(text: string): string {
+  return visible(text).replace(/\s+/g, " ");
 }
 
 /** An object and its records, in lines. */

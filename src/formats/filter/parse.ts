@@ -1,4 +1,4 @@
-import { parsedJson } from "../../base/bytes.ts";
+import { isObject, type Json, parsedJson } from "../../base/bytes.ts";
 import { ERRORS_MAX_ENTRIES, FILTER_MAX_DEPTH, FILTER_MAX_OPERATORS } from "../../base/limits.ts";
 import type { ExtraField } from "../record/fields.ts";
 import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts";
@@ -34,8 +34,6 @@ const NODE_KEYS = [...GROUP_KEYS, "key", "operator", "value"] as const;
 
 /** How much of a malformed text is shown, in UTF-16 code units. */
 const EXCERPT_LENGTH = 20;
-
-type Json = { readonly [key: string]: unknown };
 
 /**
  * Reads the filter of a job: `{"where": <node>}` as JSON text. Of a repeated key in one object the
@@ -197,10 +195,6 @@ class FilterReader {
   #fault(at: string, why: string): void {
     if (this.faults.length < ERRORS_MAX_ENTRIES) this.faults.push(`bad predicate: ${at === "" ? "" : `${at}: `}${why}`);
   }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isMissing(value: unknown): boolean {

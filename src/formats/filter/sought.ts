@@ -1,5 +1,6 @@
 import { parsedJson } from "../../base/bytes.ts";
-import { FIELDS_MAX_UNITS } from "../../base/limits.ts";
+import { EVENT_MAX_DEPTH, FIELDS_MAX_UNITS } from "../../base/limits.ts";
+import { isDeeperThan } from "../record/record.ts";
 import { fold } from "../sketch/terms.ts";
 import { type Comparison, canonicalNumber, comparing } from "./operators.ts";
 import { finder, wordFinder } from "./text-search.ts";
@@ -134,9 +135,9 @@ export function fieldsAt(where: Where): readonly string[] | null {
  */
 function walker(path: readonly string[]): (root: unknown) => unknown[] {
   const rests = path.map((_name, i) => path.slice(i).join("."));
-  return (root) => {
+  const everywhere = (from: unknown, begun: number): unknown[] => {
     const found: unknown[] = [];
-    const left: [value: unknown, at: number][] = [[root, 0]];
+    const left: [value: unknown, at: number][] = [[from, begun]];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       const [value, at] = next;
       // The first is looked at first.
@@ -149,6 +150,18 @@ function walker(path: readonly string[]): (root: unknown) => unknown[] {
       }
     }
     return found;
+  };
+  return (root) => {
+    let value = root;
+    // Most records have one way, and nothing is made for it.
+    for (let at = 0; at < path.length; at++) {
+      if (typeof value !== "object" || value === null) return [];
+      const [name, rest] = [path[at] as string, rests[at] as string];
+      if (Array.isArray(value) || (rest !== name && Object.hasOwn(value, rest))) return everywhere(value, at);
+      if (!Object.hasOwn(value, name)) return [];
+      value = (value as Json)[name];
+    }
+    return Array.isArray(value) ? everywhere(value, path.length) : [value];
   };
 }
 
@@ -181,33 +194,62 @@ function scalarsOf(record: object): readonly [texts: readonly string[], numbers:
 
 const messages = walker(["Logs", "Message"]);
 
-/** ASCII that is written as an escape, as no writer of JSON does. */
-const ESCAPED_ASCII = /\\u00[2-7]/i;
+/** A letter or digit that is written as an escape, as no writer of JSON does. */
+const ESCAPED_WORD = /\\u00(?:3\d|[46][1-9a-f]|[57][\da])/i;
+
+/**
+ * Of the record in hand, objects that were logged as texts, by these: each condition of a question
+ * asks for them. Of more text than an event of the platform has, they are parsed each time: parsed,
+ * they take up to fifty times as much.
+ */
+const parsed = new WeakMap<object, { units: number; objects: Map<string, unknown> }>();
+const PARSED_MAX_UNITS = 4 * FIELDS_MAX_UNITS;
 
 /**
  * The values of a logged object: of a row, or among the arguments of a log line, where it is a
- * text. One that escapes ASCII is not looked into: what is asked for stands in it as it is.
+ * text. One that escapes letters is not looked into: what is asked for stands in it as it is.
  */
 function logged(path: readonly string[], text: string): (record: object) => unknown[] {
   const walk = walker(path);
   const name = longestPlain(path.at(-1) as string);
   const part = longestPlain(text);
-  const objectIn = (message: string): unknown => {
-    if (message.length > FIELDS_MAX_UNITS || !message.includes(name)) return undefined;
-    const trimmed = message.trim();
-    if (!trimmed.startsWith("{") || !trimmed.endsWith("}")) return undefined;
-    return fold(message).includes(part) && !ESCAPED_ASCII.test(message) ? parsedJson(trimmed) : undefined;
-  };
   return (record) => {
+    const known = parsed.get(record) ?? { units: 0, objects: new Map() };
+    parsed.set(record, known);
+    const objectIn = (message: string): unknown => {
+      if (known.objects.has(message)) return known.objects.get(message);
+      if (message.length > FIELDS_MAX_UNITS || !message.includes(name)) return undefined;
+      if (!fold(message).includes(part)) return undefined;
+      const object = loggedObject(message.trim());
+      known.units += message.length;
+      if (known.units <= PARSED_MAX_UNITS) known.objects.set(message, object);
+      return object;
+    };
     const { Fields } = record as Json;
     const objects = messages(record).map((each) => (typeof each === "string" ? objectIn(each) : each));
     return [Fields, ...objects].flatMap(walk);
   };
 }
 
-/** The longest run of a text that JSON writes as it is, whatever writes it. */
+/** As of rows: no deeper than what intake takes, so that it can be written again. */
+function loggedObject(text: string): unknown {
+  if (!text.startsWith("{") || !text.endsWith("}") || ESCAPED_WORD.test(text)) return undefined;
+  const value = parsedJson(text);
+  return typeof value === "object" && value !== null && !isDeeperThan(value, EVENT_MAX_DEPTH) ? value : undefined;
+}
+
+/**
+ * What JSON writes as it is, whatever writes it: many escape what HTML may not have, some a slash.
+ */
+const PLAIN = "[ !#-%(-*,\\-.0-;?-[\\]-_a-~]";
+const PLAIN_RUNS = new RegExp(`${PLAIN}+`, "g");
+
+/** What leaves the words of a text as they are. */
+export const PLAIN_WORDS = new RegExp(`^(?:${PLAIN}|/)*$`);
+
+/** The longest run of a text that JSON writes as it is. */
 export function longestPlain(text: string): string {
-  return longest([...text.matchAll(/[ !#-.0-[\]-~]+/g)].map(([run]) => run));
+  return longest([...text.matchAll(PLAIN_RUNS)].map(([run]) => run));
 }
 
 export function longest(texts: readonly string[]): string {

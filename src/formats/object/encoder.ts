@@ -28,10 +28,25 @@ export interface EncoderKind {
    */
   decode(object: Pieces, fields?: ReadonlySet<string> | null): Pieces;
   /**
+   * The same of some fields, where the parts of an object with the others need not be read. Absent:
+   * it is read whole. @throws Error as above, and what reading a part throws.
+   */
+  decodeParts?(object: Parts, fields: ReadonlySet<string>): Pieces;
+  /**
    * @throws Error if the format cannot be written; a stored one was found to be valid when it was
    *   sent.
    */
   open(output: OutputFormat): Encoder;
+}
+
+/** An object of which parts are read. */
+export interface Parts {
+  /** Of all of it. */
+  readonly bytes: number;
+  /** How it begins. */
+  readonly first: Uint8Array;
+  /** All that is asked for. @param to where it ends, exclusively. */
+  read(from: number, to: number): Promise<Uint8Array>;
 }
 
 /** How the records of one job are written. Pure: equal records make equal bytes. */

@@ -6,10 +6,10 @@ import {
   FRAGMENT_MAX_RECORDS,
   FRAGMENT_MIN_DEFLATE_BYTES,
 } from "../../base/limits.ts";
+import { dayOf } from "../../base/time.ts";
 import type { InvocationRenderer } from "../output/rows.ts";
 import type { Takeover } from "../queue/message.ts";
 import type { RecordLine } from "../record/line.ts";
-import { utcDay } from "../record/record.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { IdentityWriter } from "../sketch/identities.ts";
 import { FRAGMENT_MAX_WORDS, listOf } from "../sketch/sketch.ts";
@@ -202,7 +202,7 @@ export function gathererOf(
   return {
     add: (record, takenInMs, from) => {
       const { EventTimestampMs: timeMs } = record;
-      const day = utcDay(timeMs);
+      const day = dayOf(timeMs);
       const part = partOf?.(record);
       if (writer === null) return builder.add(text(record), day, timeMs, takenInMs, part, from);
       const length = writer.bytes(record);

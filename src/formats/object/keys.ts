@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-
-const HOUR_MS = 3_600_000;
+import { dayOf, hourOf } from "../../base/time.ts";
 
 /** What a path may hold in place of a value. Any other braces are text. */
 export const PLACEHOLDERS = ["{DATE}", "{DATE_ISO}", "{YYYY}", "{MM}", "{DD}", "{HOUR}", "{SCRIPT}"] as const;
@@ -113,7 +112,7 @@ export function fillOf(day: number, firstEventMs: number, part: string): Fill {
 }
 
 function hourStamp(timeMs: number): string {
-  return `${Math.floor(timeMs / HOUR_MS) % 24}`.padStart(2, "0");
+  return `${hourOf(timeMs) % 24}`.padStart(2, "0");
 }
 
 /** How the folder of a name ends that was cut: with 128 bits of its SHA-256. */
@@ -156,7 +155,7 @@ function encoded3986(text: string): string {
 
 /** Fills examples: an event of the script `shop` at this time. */
 export function exampleFill(nowMs: number): Fill {
-  return fillOf(Math.floor(nowMs / (24 * HOUR_MS)), nowMs, "/shop");
+  return fillOf(dayOf(nowMs), nowMs, "/shop");
 }
 
 /** What people write for a placeholder, without case and punctuation. */

@@ -1,4 +1,4 @@
-import { utf8Length } from "../../base/bytes.ts";
+import { decodeStrict, utf8Length } from "../../base/bytes.ts";
 import { ENTRY_MIN_BYTES, ROWS_MAX_BYTES } from "../../base/limits.ts";
 import type { RecordLine } from "../record/line.ts";
 import { leftOutRow, rowsOf } from "../record/rows.ts";
@@ -52,7 +52,7 @@ export function rowsUnitsAtMost(own: number, row: number, repeats = 1): number {
  */
 export function rowsRenderer(format: OutputFormat, maxBytes = ROWS_MAX_BYTES): (record: RecordLine) => string {
   const render = recordRenderer(format);
-  const delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(batchTexts(format).delimiter);
+  const delimiter = decodeStrict(batchTexts(format).delimiter);
   const between = utf8Length(delimiter);
   return (record) => {
     const texts: string[] = [];

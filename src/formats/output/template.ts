@@ -1,4 +1,4 @@
-import { concat, encodeUtf8 } from "../../base/bytes.ts";
+import { concat, decodeStrict, encodeUtf8 } from "../../base/bytes.ts";
 
 /**
  * A piece of a record: text that is written as it is, or the field whose value is written there.
@@ -160,8 +160,6 @@ const SIMPLE_ESCAPES: { readonly [letter: string]: string } = {
   '"': '"',
 };
 
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 /**
  * What an interpreted string stands for. `\xNN` and `\NNN` are bytes, so the text is put together
  * in UTF-8.
@@ -183,7 +181,7 @@ function unquote(body: string, offset: number): { ok: true; text: string } | Ref
     at = slash + sequence[0].length;
   }
   try {
-    return { ok: true, text: strictUtf8.decode(concat(bytes)) };
+    return { ok: true, text: decodeStrict(concat(bytes)) };
   } catch {
     return refusal(offset, "the bytes of the constant are not valid UTF-8");
   }

@@ -68,6 +68,9 @@ function opposite(question: Question): Question {
   return { kind: question.kind === "and" ? "or" : "and", nodes: question.nodes.map(opposite) };
 }
 
+/** Not within the brackets of IPv6. */
+const PORT = /:[^\]]*$/;
+
 function ofField(term: FieldTerm): Question | QueryFault {
   const [name, { text }] = [term.name, term.value];
   switch (name) {
@@ -78,7 +81,7 @@ function ofField(term: FieldTerm): Question | QueryFault {
     case "path":
       return plain({ kind: "url", part: text.includes("?") ? "target" : "path" }, term);
     case "host":
-      return plain({ kind: "url", part: text.includes(":") ? "host" : "hostname" }, term);
+      return plain({ kind: "url", part: PORT.test(text) ? "host" : "hostname" }, term);
     case "version":
       return joined(
         "or",
@@ -171,5 +174,6 @@ function ofDuration(field: string, term: FieldTerm): Question | QueryFault {
   if (amount === undefined || value.opens || value.goesOn)
     return { at: value.at, message: `${name} is a time, as in ${name}:>1s, ${name}:>=250ms or ${name}:<2m` };
   const ms = Number(amount) * (UNIT_MS[unit.toLowerCase()] ?? 1);
-  return plain(at([field]), { ...term, value: { ...value, text: String(ms) } });
+  // 0.07 × 1,000 is a little above 70.
+  return plain(at([field]), { ...term, value: { ...value, text: String(Number(ms.toFixed(6))) } });
 }

@@ -4,8 +4,9 @@
  * no `-(…)`, refuses times and stack lines for their colons, and exhausts the stack at 10,000
  * brackets).
  */
+import { parsedJson } from "../../base/bytes.ts";
 import { QUERY_MAX_DEPTH, QUERY_MAX_TERMS, QUERY_MAX_UNITS } from "../../base/limits.ts";
-import { isKnownName } from "./names.ts";
+import { isKnownName, isShortName } from "./names.ts";
 
 /** What a text means, before its names and values are looked at. */
 export type Term =
@@ -54,11 +55,49 @@ interface Frame {
   orAt: number;
 }
 
-/** In time linear in the text, and without recursion. @returns null for a text without a term. */
-export function parseQuery(text: string): { ok: true; term: Term | null } | { ok: false; fault: QueryFault } {
-  const reader = new Reader(text.toWellFormed());
+/** Without recursion. @returns null for a text without a term. */
+export function parseQuery(written: string): { ok: true; term: Term | null } | { ok: false; fault: QueryFault } {
+  const text = written.toWellFormed();
+  const reader = new Reader(text);
   const term = reader.read();
+  const whole = text.length > QUERY_MAX_UNITS ? null : ofJson(text.trim());
+  if (whole !== null) return { ok: true, term: whole };
   return reader.fault === null ? { ok: true, term } : { ok: false, fault: reader.fault };
+}
+
+/** A text that is one object: a record may have it as a text, or its values. null: it is none. */
+function ofJson(text: string): Term | null {
+  const json = text.startsWith("{") ? parsedJson(text) : undefined;
+  if (json === undefined) return null;
+  const fields: Term[] = [];
+  const values: [path: readonly string[], value: unknown][] = [[[], json]];
+  // It grows meanwhile.
+  for (const [path, value] of values) {
+    if (Array.isArray(value)) for (const each of value) values.push([path, each]);
+    else if (typeof value === "object" && value !== null)
+      for (const [name, each] of Object.entries(value)) values.push([[...path, name], each]);
+    else if (value !== null && value !== "" && !path.includes(""))
+      fields.push(loggedTerm(path.join("."), literal(String(value), 0)));
+  }
+  const compact = text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
+  const texts = [...new Set([text, compact])].map((each) => valueTerm("", literal(each, 0)));
+  const areFields = fields.length > 0 && fields.length <= QUERY_MAX_TERMS;
+  return { kind: "or", nodes: [...texts, ...(areFields ? [{ kind: "and", nodes: fields } as const] : [])] };
+}
+
+/** A field that is named as in JSON: of a logged object, or of a record. No short name is meant. */
+function loggedTerm(name: string, value: Pattern): Term {
+  const logged = fieldTerm(`Fields.${name}`, value);
+  if (!isKnownName(name)) return fieldTerm(name, value);
+  return isShortName(name.split(".", 1)[0] as string) ? logged : oneOf([fieldTerm(name, value), logged]);
+}
+
+function fieldTerm(name: string, value: Pattern, operator: FieldTerm["operator"] = ""): FieldTerm {
+  return { kind: "field", name, operator, value };
+}
+
+function literal(text: string, at: number): Pattern {
+  return { text, opens: false, goesOn: false, at };
 }
 
 const SPACE = /\s*/y;
@@ -68,7 +107,12 @@ const AND = /AND(?=[\s()]|$)/y;
 const NOT = /-(?=[\p{L}\p{N}"(_/*@#$.[{'%])/uy;
 const NAME = /[\p{L}_$@][\p{L}\p{N}_$-]*(?:\.[\p{L}\p{N}_$-]+)*(?=:)/uy;
 /** Of a name in quotes there may be a space after it, as in JSON. */
-const AFTER_QUOTED = /: ?(?=[^\s)])/y;
+const AFTER_QUOTED = /: ?(?=[^\s)[{])/y;
+/** A value of JSON. */
+const SCALAR = /(?:"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)(?=[\s,}\])]|$)/isy;
+/** What JSON has between its values, before a quote, or at the end. */
+const OPENING = /[[\]{},:][[\]{},:\s]*(?=")/y;
+const CLOSING = /[[\]{},:][[\]{},:\s]*(?="|$)/y;
 const COMPARISON = /[<>]=?/y;
 /** Of its backslashes, only those before a quote or a backslash stand for something. */
 const QUOTED = /(\*?)"((?:[^"\\]|\\.)*)"(\*?)/sy;
@@ -127,6 +171,7 @@ class Reader {
       frame.parts.push([]);
       frame.orAt = at;
     } else if (hasTerm && this.#take(AND) !== null) return;
+    else if (this.#take(hasTerm ? CLOSING : OPENING) !== null) return;
     else if (this.#text[at] === ")" && frame.inWords === 0) this.#close(hasTerm);
     else this.#term(this.#take(NOT) !== null, frame.name);
   }
@@ -159,7 +204,8 @@ class Reader {
       return;
     }
     if (name !== null) this.#add(this.#field(name, at, quoted !== null, outerName), isNegated);
-    else this.#add(valueTerm(outerName, quoted ?? withoutColon(this.#run(at))), isNegated);
+    else if (quoted !== null) this.#add(this.#phrase(quoted, at, outerName), isNegated);
+    else this.#add(valueTerm(outerName, withoutColon(this.#run(at))), isNegated);
   }
 
   /** Takes the name of a field, and its colon. null: none is here. */
@@ -175,15 +221,44 @@ class Reader {
     return null;
   }
 
-  /** @param at where its name begins. @param isName it is in quotes: it can be nothing else. */
-  #field(name: string, at: number, isName: boolean, outerName: string): Term {
+  /**
+   * What is named in quotes, as in JSON, or has a name that is in no table, may as well be text:
+   * `redis:6379`.
+   * @param at where its name begins.
+   */
+  #field(name: string, at: number, isQuoted: boolean, outerName: string): Term {
+    const from = this.#at;
     const operator = (this.#take(COMPARISON) ?? "") as FieldTerm["operator"];
-    const quoted = this.#quoted();
-    const value = quoted ?? this.#run(this.#at);
-    const isOdd = value.text.includes(":") || (operator !== "" && !NUMBER.test(value.text));
-    if (isName || quoted !== null || isKnownName(name) || !isOdd) return { kind: "field", name, operator, value };
-    // `index.js:12:34`, `x:<y>`
-    return valueTerm(outerName, patternOf(this.#text.slice(at, this.#at), at));
+    const value = (isQuoted ? this.#scalar() : null) ?? this.#quoted() ?? this.#run(this.#at);
+    if (!isQuoted && isKnownName(name)) return fieldTerm(name, value, operator);
+    const text = this.#text.slice(at, this.#at);
+    if (operator !== "")
+      return NUMBER.test(value.text) ? fieldTerm(name, value, operator) : valueTerm(outerName, patternOf(text, at));
+    const field = isQuoted ? loggedTerm(name, value) : fieldTerm(name, value);
+    if (value.opens) return field;
+    // As JSON is written without spaces.
+    const texts = new Set([text, ...(isQuoted ? [`${JSON.stringify(name)}:${this.#text.slice(from, this.#at)}`] : [])]);
+    return oneOf([field, ...Array.from(texts, (each) => valueTerm(outerName, patternOf(each, at)))]);
+  }
+
+  /**
+   * A text in quotes. A record may have it as it is written, or as JSON means it.
+   * @param from where it begins.
+   */
+  #phrase(quoted: Pattern, from: number, outerName: string): Term {
+    const written = this.#text.slice(from, this.#at).replaceAll(/^\*?"|"\*?$/g, "");
+    const meant = String(parsedJson(`"${written}"`) ?? written);
+    const texts = new Set([quoted.text, written, meant]);
+    return oneOf(Array.from(texts, (text) => valueTerm(outerName, { ...quoted, text })));
+  }
+
+  /** A value as JSON has it; null: none is here. */
+  #scalar(): Pattern | null {
+    const at = this.#at;
+    const json = parsedJson(this.#take(SCALAR) ?? "");
+    if (json !== undefined) return literal(String(json), at);
+    this.#at = at;
+    return null;
   }
 
   /** A text in quotes; null: none is here. */
@@ -231,10 +306,13 @@ function withoutColon(word: Pattern): Pattern {
 
 /** @param name "": of no field. */
 function valueTerm(name: string, value: Pattern): Term {
-  return name === "" ? { kind: "word", value } : { kind: "field", name, operator: "", value };
+  return name === "" ? { kind: "word", value } : fieldTerm(name, value);
 }
 
 function joined(parts: readonly (readonly Term[])[]): Term {
-  const all = parts.map((nodes): Term => (nodes.length === 1 ? (nodes[0] as Term) : { kind: "and", nodes }));
-  return all.length === 1 ? (all[0] as Term) : { kind: "or", nodes: all };
+  return oneOf(parts.map((nodes) => (nodes.length === 1 ? (nodes[0] as Term) : { kind: "and", nodes })));
+}
+
+function oneOf(nodes: readonly Term[]): Term {
+  return nodes.length === 1 ? (nodes[0] as Term) : { kind: "or", nodes };
 }

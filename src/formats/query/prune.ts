@@ -1,6 +1,6 @@
 import { canonicalNumber, type Test } from "../filter/operators.ts";
 import type { FilterCondition, Question } from "../filter/parse.ts";
-import { longestPlain, type Sought } from "../filter/sought.ts";
+import { longestPlain, PLAIN_WORDS, type Sought } from "../filter/sought.ts";
 import { termHash } from "../sketch/terms.ts";
 import type { Wanted } from "../sketch/wanted.ts";
 import { allOf, type Edge, type Needed, wordsWithin } from "./needed-terms.ts";
@@ -62,13 +62,10 @@ function equal(text: string): Needed {
 /** What a number, folded, or a part of it, may look like, or be. Sketches have no numbers. */
 const OF_NUMBER = /^[-+.\de]*\d[-+.\de]*$/;
 
-/** What stands as it is in a text that a value of a logged object has become. */
-const PLAIN_WITHIN = /^[ !#-[\]-~]*$/;
-
 /** The parts of a URL end where words do. */
 function neededBySought({ where, test }: Sought): Needed {
   if (!("text" in test) || OF_NUMBER.test(test.text)) return null;
-  if (where.kind === "logged" && !PLAIN_WITHIN.test(test.text)) return null;
+  if (where.kind === "logged" && !PLAIN_WORDS.test(test.text)) return null;
   if (test.kind === "holds") return wordsWithin(test.text, ...edges(test, "word"));
   if (test.text === "true" || test.text === "false") return null;
   return wordsWithin(test.text, ...edges(test, "value"));
@@ -83,8 +80,10 @@ export function plainParts(question: Question): string[] {
   switch (question.kind) {
     case "and":
       return question.nodes.flatMap(plainParts);
-    case "or":
-      return [];
+    case "or": {
+      const parts = question.nodes.map(plainParts);
+      return parts.flat().filter((part) => parts.every((own) => own.some((each) => each.includes(part))));
+    }
     case "condition":
     case "sought":
       return question.negated ? [] : [plainPart(question)];

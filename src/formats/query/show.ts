@@ -6,6 +6,18 @@ export function quoted(text: string): string {
 }
 
 /**
+ * A field with this value. @param isBegun more may follow.
+ */
+export function fieldTerm(name: string, value: string, isBegun: boolean): string {
+  return `${named(name)}:${isBegun ? `${quoted(value)}*` : valueText(value)}`;
+}
+
+/** A field with any value. */
+export function anyTerm(name: string): string {
+  return `${named(name)}:*`;
+}
+
+/**
  * The filter of a job in the language of searches: what the filter keeps, that finds. It may find
  * more: a filter tells upper from lower case, and leads into no arrays.
  */

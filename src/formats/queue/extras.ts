@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-import { concat, encodeUtf8, free } from "../../base/bytes.ts";
+import { concat, decodeStrict, encodeUtf8, free } from "../../base/bytes.ts";
 import { EXTRAS_MAX_BYTES } from "../../base/limits.ts";
 import type { Block } from "./sections.ts";
 
@@ -11,8 +11,6 @@ const HEAD_BYTES = 5;
 
 /** As of records in a message: lines.ts. */
 const LEVEL = 3;
-
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * The extra fields of a message's records: a line for each record, in their order; an empty one has
@@ -46,7 +44,7 @@ export function decodeExtras(blocks: ReadonlyMap<number, Uint8Array>, records: n
   try {
     const packed = bytes.subarray(HEAD_BYTES);
     const raw = bytes[0] === 1 ? inflated(packed, rawLength) : packed;
-    const lines = raw.length === rawLength ? decoder.decode(raw).split("\n") : [];
+    const lines = raw.length === rawLength ? decodeStrict(raw).split("\n") : [];
     return lines.pop() === "" && lines.length === records ? lines : null;
   } catch {
     return null;

@@ -1,3 +1,4 @@
+import { isObject } from "../../base/bytes.ts";
 import { EVENT_MAX_DEPTH, TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { jsonText } from "../record/encode.ts";
@@ -185,10 +186,6 @@ function isValueOf(name: FieldName, value: unknown): boolean {
 
 function isText(value: unknown): boolean {
   return typeof value === "string";
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {

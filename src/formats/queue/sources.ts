@@ -1,4 +1,4 @@
-import { concat, encodeUtf8 } from "../../base/bytes.ts";
+import { concat, decodeStrict, encodeUtf8 } from "../../base/bytes.ts";
 import { isSource, type Source } from "../record/source.ts";
 import type { Block } from "./sections.ts";
 
@@ -7,8 +7,6 @@ const SOURCES = 3;
 
 /** Most sources that a message names; a part of another one says nothing of it. */
 const NAMED_MAX = 255;
-
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * What a head says of where its parts are from: how many sources it names (1 byte); of each the
@@ -50,7 +48,7 @@ export function decodeSources(blocks: ReadonlyMap<number, Uint8Array>, parts: nu
 /** null: not what intake writes. */
 function sourceIn(text: Uint8Array): Source | null {
   try {
-    const source = decoder.decode(text);
+    const source = decodeStrict(text);
     return isSource(source) ? source : null;
   } catch {
     return null;

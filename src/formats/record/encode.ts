@@ -1,3 +1,4 @@
+import { isObject } from "../../base/bytes.ts";
 import type { TraceRecord } from "./fields.ts";
 
 /**
@@ -34,7 +35,7 @@ export function recordLineWith(eventText: string, record: TraceRecord): string {
 
 function wellFormed(_key: string, value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  if (isObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key.toWellFormed(), entry]));
   }
   return value;

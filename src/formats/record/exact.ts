@@ -1,5 +1,6 @@
+import { isObject } from "../../base/bytes.ts";
 import { jsonText } from "./encode.ts";
-import { isObject, messageText } from "./record.ts";
+import { messageText } from "./record.ts";
 
 /*
  * `JSON.parse` rounds numbers, moves keys that are whole numbers to the front, and V8 may take one

@@ -1,4 +1,4 @@
-import { parsedJson } from "../../base/bytes.ts";
+import { cut, isObject, type Json, parsedJson } from "../../base/bytes.ts";
 import {
   CF_MAX_UNITS,
   EXTRA_MAX_UNITS,
@@ -10,7 +10,7 @@ import {
 } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
 import { emptyText, type LogError, TAKEN_FIELDS, type TakenField } from "./fields.ts";
-import { type Findings, isObject, isRecordForm, type Json, type MappingContext, Reader } from "./record.ts";
+import { type Findings, isRecordForm, type MappingContext, Reader } from "./record.ts";
 
 /**
  * The headers of a request that may be taken. No other is, whatever EXTRA_FIELDS says: `cookie`,
@@ -269,13 +269,6 @@ function textOf(value: unknown, pointer: string, read: Reader): string {
   if (typeof value === "string") return value;
   read.text(value, pointer);
   return "";
-}
-
-/** At most so many UTF-16 units, and no half of a surrogate pair at the end. */
-function cut(text: string, units: number): string {
-  if (text.length <= units) return text;
-  const head = text.slice(0, units);
-  return head.isWellFormed() ? head : head.toWellFormed().replace(/\ufffd$/, "");
 }
 
 function isEmpty(value: unknown): boolean {

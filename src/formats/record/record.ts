@@ -1,3 +1,4 @@
+import { isObject, type Json } from "../../base/bytes.ts";
 import type { Fault } from "../../base/errors.ts";
 import { ERRORS_MAX_ENTRIES, EVENT_MAX_DEPTH, TIME_MAX_MS } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
@@ -153,24 +154,11 @@ function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
   };
 }
 
-export type Json = { readonly [key: string]: unknown };
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * Whether objects and arrays are nested deeper than `levels`. Iterative: the data may be deeper
- * than any stack.
- */
+/** Whether objects and arrays are nested deeper than `levels`: it looks no deeper than that. */
 export function isDeeperThan(root: object, levels: number): boolean {
-  const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.level > levels) return true;
-    for (const value of Object.values(next.value)) {
-      if (typeof value === "object" && value !== null) open.push({ value, level: next.level + 1 });
-    }
-  }
+  if (levels === 0) return true;
+  for (const value of Array.isArray(root) ? root : Object.values(root))
+    if (typeof value === "object" && value !== null && isDeeperThan(value, levels - 1)) return true;
   return false;
 }
 
@@ -311,11 +299,6 @@ export function messageText(value: unknown, write = jsonText): string {
     // safely.
     return Object.prototype.toString.call(value);
   }
-}
-
-/** UTC days since the epoch. */
-export function utcDay(timeMs: number): number {
-  return Math.floor(timeMs / 86_400_000);
 }
 
 /** A record's `EventType` and `Event`. */

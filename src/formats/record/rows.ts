@@ -1,9 +1,10 @@
+import { isObject } from "../../base/bytes.ts";
 import { EVENT_MAX_DEPTH, FIELDS_MAX_UNITS } from "../../base/limits.ts";
 import { jsonText } from "./encode.ts";
 import { canonicalText } from "./exact.ts";
 import { INVOCATION_FIELDS, isTakenField, type LogError, type RowField } from "./fields.ts";
 import type { RecordLine } from "./line.ts";
-import { isDeeperThan, isObject } from "./record.ts";
+import { isDeeperThan } from "./record.ts";
 import { LOG_MARKER } from "./truncate.ts";
 
 /** The fields of an invocation, and what is its own: one log line, or one exception. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { concat, fromBase64, toBase64Url } from "../../base/bytes.ts";
+import { concat, decodeStrict, fromBase64, toBase64Url } from "../../base/bytes.ts";
 
 /** Keys of stored secrets, newest first. */
 export interface EncryptionKeys {
@@ -19,8 +19,6 @@ const TAG_BYTES = 16;
 const NO_BYTES = new Uint8Array();
 
 const encoder = new TextEncoder();
-/** A leading byte order mark belongs to the text. */
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * AES-256-GCM over a text: `1.<iv>.<ciphertext and tag>`, base64url.
@@ -49,7 +47,7 @@ export function decrypt(sealed: string, purpose: string, keys: EncryptionKeys): 
       if (purpose !== "") decipher.setAAD(encoder.encode(purpose));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       const text = bytes.length === TAG_BYTES ? NO_BYTES : decipher.update(bytes.subarray(0, -TAG_BYTES));
-      return decoder.decode(concat([text, decipher.final()]));
+      return decodeStrict(concat([text, decipher.final()]));
     } catch {
       // Not this key; the next one may fit.
     }

@@ -4,7 +4,7 @@ import { HashSet } from "./hash-set.ts";
  * How words are found and hashed, as terms.ts does: another number with every change there, and
  * below a million, as hardly a hash is. What has another one says nothing of a word.
  */
-export const HASHES = 2;
+export const HASHES = 3;
 
 /** Words of an object of which a sketch is made; of one with more there is none. */
 export const SKETCH_MAX_WORDS = 1_500_000;

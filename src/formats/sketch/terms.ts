@@ -1,7 +1,7 @@
 /**
  * The words of records, by which a sketch tells what an object cannot hold. A word is a UUID, or
- * else a run of ASCII letters and digits and of all that is not ASCII, case-folded, in a string of
- * a record; the names of fields are no words.
+ * else a run of letters and digits, case-folded, in a string of a record; the names of fields are
+ * no words.
  */
 
 import type { HashSet } from "./hash-set.ts";
@@ -20,9 +20,17 @@ export const UUID_GROUPS = [8, 4, 4, 4, 12] as const;
 /** How long a UUID is, its hyphens included. */
 export const UUID_LENGTH = 36;
 
-const WORD = /[a-z0-9\u0080-\uffff]+/.source;
-const WORDS = new RegExp(`${UUID_GROUPS.map((n) => `[0-9a-f]{${n}}`).join("-")}(?!${WORD})|${WORD}`, "g");
-const RUNS = new RegExp(WORD, "g");
+/** Scripts that are written without spaces have no words: a part of a text stands anywhere. */
+const UNSPACED = ["Hani", "Hira", "Kana", "Khmr", "Laoo", "Mymr", "Thai"]
+  .map((script) => `\\p{scx=${script}}`)
+  .join("");
+
+/** What words are made of, in folded text; in no part a pair of surrogates. */
+export const OF_WORD = new RegExp(`[[\\p{Alphabetic}\\p{N}]--[${UNSPACED}\\u{10000}-\\u{10ffff}]]`, "v");
+
+const WORD = `${OF_WORD.source}+`;
+const WORDS = new RegExp(`${UUID_GROUPS.map((n) => `[0-9a-f]{${n}}`).join("-")}(?!${WORD})|${WORD}`, "gv");
+const RUNS = new RegExp(WORD, "gv");
 
 /** A word of a text, and where it begins. */
 export interface Word {

@@ -1,5 +1,6 @@
 import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { clause, Sql } from "../../base/storage/sql.ts";
 import { readEncryption } from "../../config.ts";
 import type { Finding } from "../status/finding.ts";
@@ -8,6 +9,7 @@ import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
+import type { WATCH_STEPS } from "./watch-migrations.ts";
 import {
   answerWords,
   type CallAnswer,
@@ -35,12 +37,7 @@ export const CALLS_PER_PASS = 50;
 /** Columns of a receiver that takes calls. */
 const WELL = { failures: 0, failing_since_ms: null, rest_until_ms: 0 };
 
-type CallRow = {
-  number: number;
-  id: string;
-  body: string;
-  tries: number;
-};
+type CallRow = Pick<RowOf<typeof WATCH_STEPS, "call">, "number" | "id" | "body" | "tries">;
 
 /** The outcome of a test, in words of {@link answerWords}. */
 export interface TestAnswer {

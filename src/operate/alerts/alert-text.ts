@@ -1,4 +1,5 @@
 /** The words of an alert, and what makes them harmless to each kind of receiver. Pure. */
+import { clock, duration, plural, stamp } from "../../base/words.ts";
 import type { CallBody } from "./call-body.ts";
 
 /** Kinds whose `affected` waits, and is not lost. Of the others it is only affected. */
@@ -30,7 +31,7 @@ export function headline(alert: CallBody): string {
 /** What stands below the headline. */
 export function lines({ type, data }: CallBody): string[] {
   if (type === "webhook.test") return ["Alerts from logship look like this."];
-  const about = `About: ${subjectWords(data)}. Since ${data.since?.slice(0, 19).replace("T", " ")} UTC.`;
+  const about = `About: ${subjectWords(data)}. Since ${stamp(data.since ?? 0, 1_000)} UTC.`;
   if (type === "incident.over") return [about];
   return [about, ...affectedLine(data), ...(data.advice === undefined ? [] : [data.advice])];
 }
@@ -71,16 +72,8 @@ function overLine(data: CallBody["data"]): string {
 function timesOf({ since, over_since }: CallBody["data"]): string[] {
   if (!since || !over_since) return [];
   const isOneDay = since.slice(0, 10) === over_since.slice(0, 10);
-  const [from, to] = [since, over_since].map((at) => (isOneDay ? at.slice(11, 16) : at.slice(0, 16).replace("T", " ")));
-  return [`${from} to ${to} UTC (${lasted(Date.parse(over_since) - Date.parse(since))})`];
-}
-
-function lasted(ms: number): string {
-  const min = Math.round(ms / 60_000);
-  if (min < 1) return "less than a minute";
-  if (min < 90) return `${min} min`;
-  const h = Math.round(min / 60);
-  return h < 48 ? `${h} h` : `${Math.round(h / 24)} d`;
+  const [from, to] = [since, over_since].map((at) => (isOneDay ? clock(at) : stamp(at)));
+  return [`${from} to ${to} UTC (${duration(Date.parse(over_since) - Date.parse(since))})`];
 }
 
 /** `1,234 records wait.` */
@@ -88,7 +81,7 @@ function affectedLine({ kind, affected }: CallBody["data"]): string[] {
   if (!affected || affected.count === 0) return [];
   const { count, what } = affected;
   const isOne = count === 1;
-  const amount = `${count.toLocaleString("en")} ${isOne ? what.replace(/s$/, "") : what}`;
+  const amount = plural(count, what.replace(/s$/, ""), what);
   if (WAITING.has(kind ?? "")) return [`${amount} ${isOne ? "waits" : "wait"}.`];
   return [`${amount} ${isOne ? "is" : "are"} affected.`];
 }

@@ -1,26 +1,17 @@
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { keyOf } from "../status/finding.ts";
 import { shownSome } from "../status/finding-text.ts";
 import { type Incident, isIncident, type OverIncident, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
+import type { WATCH_STEPS } from "./watch-migrations.ts";
 
 /** How long a past incident is kept, in ms: 30 days, like the history of objects… */
 export const ENDED_MS = 30 * 86_400_000;
 /** …and how many, so that a flapping one does not fill the storage. */
 export const ENDED_MAX = 500;
 
-type Row = {
-  id: string;
-  state: string;
-  opened_ms: number | null;
-  over_ms: number | null;
-  ended_ms: number | null;
-  /**
-   * JSON: ids of receivers; below zero: told with another incident, so its end is not told; and
-   * half more: told that it became worse.
-   */
-  told: string;
-};
+type Row = RowOf<typeof WATCH_STEPS, "incident">;
 
 interface Told {
   row: Row;

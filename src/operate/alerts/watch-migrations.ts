@@ -14,7 +14,9 @@ export const WATCH_STEPS = [
         opened_ms INTEGER,                    -- null: it was seen, and may have been a flap
         over_ms   INTEGER,                    -- since when it was not seen any more; null: it goes on
         ended_ms  INTEGER,                    -- when that counted; null: it goes on
-        told      TEXT NOT NULL DEFAULT '[]'  -- JSON: ids of receivers that got a call that it was opened
+        -- JSON: ids of receivers that got a call that it was opened; below zero: with another incident,
+        -- so its end is not told; and half more: told that it became worse.
+        told      TEXT NOT NULL DEFAULT '[]'
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE receiver (
         id               INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again; 1 is the webhook
@@ -37,7 +39,7 @@ export const WATCH_STEPS = [
         last_ok_ms       INTEGER,
         delivered        INTEGER NOT NULL DEFAULT 0,
         given_up         INTEGER NOT NULL DEFAULT 0,
-        origin           TEXT,                -- of the dashboard; null: unknown
+        origin           TEXT,                -- of the dashboard when it was last saved; null: unknown, and messages have no link
         test_answer      TEXT,                -- of the last test, in words; null: none
         tested_ms        INTEGER
       ) STRICT;

@@ -10,6 +10,7 @@ import {
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, settled } from "../../base/platform.ts";
 import { readExtraFields, readMacKeys } from "../../config.ts";
+import { quoted } from "../../formats/query/show.ts";
 import { loadOffered } from "../../formats/queue/load-records.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 import { packer } from "../../ship/intake/packer.ts";
@@ -194,9 +195,12 @@ export class Live extends DurableObject<Env> {
     if (said === null) return [CLOSE.invalid, "no such message"];
     const watcher = this.#watcherOf(socket);
     switch (said.type) {
-      case "filter":
-        send(socket, filterMessage(watcher.want(said, readExtraFields(this.env) ?? [])));
+      case "filter": {
+        const { filter, text } = said;
+        const query = said.query || (text && quoted(text));
+        send(socket, filterMessage(watcher.want({ filter, query }, readExtraFields(this.env) ?? [])));
         break;
+      }
       case "pause":
         watcher.pause();
         break;

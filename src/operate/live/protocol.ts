@@ -30,7 +30,7 @@ export interface Counts {
   seen: number;
   /** Sent. */
   shown: number;
-  /** Rejected by the filter, or of another function. */
+  /** Rejected by filter or query. */
   filtered: number;
   /** Not sent, to keep up. */
   dropped: number;
@@ -39,15 +39,20 @@ export interface Counts {
 }
 
 const ClientMessage = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("filter"), filter: z.string(), script: z.string(), text: z.string().default("") }),
+  z.strictObject({
+    type: z.literal("filter"),
+    filter: z.string(),
+    query: z.string().default(""),
+    text: z.string().default(""),
+  }),
   z.strictObject({ type: z.literal("pause") }),
   z.strictObject({ type: z.literal("resume") }),
   z.strictObject({ type: z.literal("drawn"), number: z.int().min(1) }),
 ]);
 
 /**
- * A message of a viewer. `filter`: sets the filter, the function and the text, "" for any. `drawn`:
- * all messages up to this number are on the screen, or kept for it.
+ * A message of a viewer. `filter`: sets filter and query, "" for any; `text` is a phrase in place
+ * of a query. `drawn`: all messages up to this number are on the screen, or kept for it.
  */
 export type ClientMessage = z.infer<typeof ClientMessage>;
 
@@ -60,7 +65,7 @@ export function helloMessage(): string {
   return JSON.stringify({ type: "hello" });
 }
 
-/** The answer to a filter. With faults, the previous one stays in force. */
+/** The answer to it. With faults, filter and query stay as they were. */
 export function filterMessage(faults: readonly string[]): string {
   return JSON.stringify({ type: "filter", faults });
 }

@@ -1,20 +1,9 @@
 import { encodeUtf8, fromBase64, toBase64 } from "../../base/bytes.ts";
-import {
-  FILTER_MAX_BYTES,
-  LIVE_SCRIPT_MAX_BYTES,
-  LIVE_TEXT_MAX_BYTES,
-  LIVE_WINDOW_MESSAGES,
-  LIVE_WINDOW_RECORDS,
-  LIVE_WINDOW_UNITS,
-} from "../../base/limits.ts";
-import { compileFilter, type RecordPredicate } from "../../formats/filter/compile.ts";
-import { parseFilter } from "../../formats/filter/parse.ts";
-import { part } from "../../formats/query/meaning.ts";
-import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
+import { LIVE_WINDOW_MESSAGES, LIVE_WINDOW_RECORDS, LIVE_WINDOW_UNITS } from "../../base/limits.ts";
+import type { ExtraField } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
-import { fold } from "../../formats/sketch/terms.ts";
-import { type CompiledQuery, compileQuery } from "../search/query.ts";
 import { type Counts, recordJson, recordsMessage } from "./protocol.ts";
+import { readWants, type Wanted, type Wants } from "./wants.ts";
 
 /** A viewer's state, which survives hibernation: at most 16 kB as the platform serializes it. */
 export interface WatcherState {
@@ -22,12 +11,9 @@ export interface WatcherState {
   session: string;
   /** The token or member of the session. */
   holder: string;
-  /** UTF-8: as a string of two bytes a character, the longest filter would not fit. */
+  /** As of {@link Wants}, in UTF-8: with two bytes a character, the longest would not fit. */
   filter: Uint8Array;
-  /** Name of the Worker, in UTF-8; empty: any. */
-  script: Uint8Array;
-  /** A part of any string of a record, in UTF-8; empty: any record. */
-  text: Uint8Array;
+  query: Uint8Array;
   isPaused: boolean;
   counts: Counts;
   /** Number of the last message with records. */
@@ -40,16 +26,6 @@ export interface WatcherState {
   since: number;
 }
 
-/** Which records a viewer wants; "" for any. */
-export interface Wants {
-  /** As of a job. */
-  filter: string;
-  /** Name of the Worker. */
-  script: string;
-  /** A part of any string of the record, whatever its case. */
-  text: string;
-}
-
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
 /**
@@ -58,16 +34,13 @@ const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
  */
 export class Watcher {
   readonly #state: WatcherState;
-  #wants: RecordPredicate | null;
-  #script: string;
-  #text: CompiledQuery | null;
+  /** null: all. */
+  #wanted: Wanted | null;
 
   private constructor(state: WatcherState) {
     this.#state = state;
-    this.#script = decoder.decode(state.script);
-    const parsed = parseFilter(decoder.decode(state.filter), EXTRA_FIELDS);
-    this.#wants = parsed.ok && parsed.filter !== null ? compileFilter(parsed.filter) : null;
-    this.#text = textQuery(decoder.decode(state.text));
+    const read = readWants({ filter: decoder.decode(state.filter), query: decoder.decode(state.query) });
+    this.#wanted = read.ok ? read.wanted : null;
   }
 
   /** @param holder as {@link Watcher.holder}. @param since as {@link Watcher.since}. */
@@ -76,8 +49,7 @@ export class Watcher {
       session: toBase64(session),
       holder,
       filter: new Uint8Array(),
-      script: new Uint8Array(),
-      text: new Uint8Array(),
+      query: new Uint8Array(),
       isPaused: false,
       counts: { seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 },
       sent: 0,
@@ -165,26 +137,16 @@ export class Watcher {
   }
 
   /**
-   * Sets the filter.
+   * Sets filter and query.
    * @param extra fields that are on.
    * @returns faults; if there are any, nothing changes.
    */
-  want({ filter, script, text }: Wants, extra: readonly ExtraField[] = []): readonly string[] {
-    const [bytes, name, part] = [encodeUtf8(filter), encodeUtf8(script), encodeUtf8(text)];
-    if (bytes.length > FILTER_MAX_BYTES)
-      return [`the filter has ${bytes.length} bytes; at most ${FILTER_MAX_BYTES} are possible`];
-    if (name.length > LIVE_SCRIPT_MAX_BYTES) return ["the function's name is too long to be one"];
-    if (part.length > LIVE_TEXT_MAX_BYTES)
-      return [`the text has ${part.length} bytes; at most ${LIVE_TEXT_MAX_BYTES} are possible`];
-    const parsed = parseFilter(filter, extra);
-    if (!parsed.ok) return parsed.faults;
-    this.#wants = parsed.filter === null ? null : compileFilter(parsed.filter);
-    // As in records, which have no lone surrogates.
-    this.#script = script.toWellFormed();
-    this.#text = textQuery(text.toWellFormed());
-    this.#state.filter = bytes;
-    this.#state.script = name;
-    this.#state.text = part;
+  want(wants: Wants, extra: readonly ExtraField[] = []): readonly string[] {
+    const read = readWants(wants, extra);
+    if (!read.ok) return read.faults;
+    this.#wanted = read.wanted;
+    this.#state.filter = encodeUtf8(wants.filter);
+    this.#state.query = encodeUtf8(wants.query);
     return [];
   }
 
@@ -203,10 +165,7 @@ export class Watcher {
   #textOf(record: RecordLine | null): string | "unwanted" | null {
     if (record === null) return null;
     try {
-      if (this.#script !== "" && record.ScriptName !== this.#script) return "unwanted";
-      if (this.#wants !== null && !this.#wants(record)) return "unwanted";
-      if (this.#text !== null && !holds(this.#text, record.withExtra)) return "unwanted";
-      return recordJson(record);
+      return this.#wanted?.fits(record) === false ? "unwanted" : recordJson(record);
     } catch {
       return null;
     }
@@ -218,17 +177,6 @@ export class Watcher {
     this.#state.isBehind = false;
     return recordsMessage(this.#state.sent, this.#state.counts, texts);
   }
-}
-
-/** null: any record has it. */
-function textQuery(text: string): CompiledQuery | null {
-  if (text === "") return null;
-  return compileQuery({ all: [part(text)], sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
-}
-
-/** Most lines need not be parsed. @throws SyntaxError if the line is no JSON. */
-function holds({ foldedPart, matches }: CompiledQuery, line: string): boolean {
-  return fold(line).includes(foldedPart) && matches(JSON.parse(line));
 }
 
 function sumOf(underWay: WatcherState["underWay"], place: 0 | 1): number {

@@ -47,7 +47,7 @@ export const REPLAY_STEPS = [
         resume_ms       INTEGER NOT NULL DEFAULT 0,   -- nothing is tried before
         error           TEXT,
         modified        INTEGER NOT NULL,             -- version of the job's last change that was looked at
-        unconditional   INTEGER NOT NULL DEFAULT 0    -- the target answered 501 to If-None-Match
+        unconditional   INTEGER NOT NULL DEFAULT 0    -- what requests to the target leave out: bits that its kind knows
       ) STRICT;
       CREATE TABLE piece (                            -- an object that is still to be shipped again
         replay         INTEGER NOT NULL,              -- seq

@@ -92,8 +92,9 @@ export type ReplayBegun =
 export interface ReplayTrouble {
   id: string;
   job: number;
-  /** In ms. */
   sinceMs: number;
+  /** Contains no text of a record. */
   error: string;
+  /** Not shipped again yet. */
   objectsLeft: number;
 }

@@ -1,35 +1,12 @@
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { fillOf, keyBelow } from "../../formats/object/keys.ts";
 import type { ReplaySource } from "../../ship/reader/replayed.ts";
+import type { REPLAY_STEPS } from "./replay-migrations.ts";
 import type { Amount, ReplayState, ReplayStatus } from "./replay-status.ts";
 
-/** The rows of replays, as schema.ts declares them, and how they are shown. */
+/** The rows of replays, and how they are shown. */
 
-export type ReplayRow = {
-  seq: number;
-  id: string;
-  job: number;
-  since_ms: number;
-  until_ms: number;
-  asked_ms: number;
-  state: ReplayState;
-  ended_ms: number | null;
-  source: string | null;
-  target: string | null;
-  shown: string | null;
-  elsewhere: string | null;
-  path: string;
-  place: number;
-  plan_next: number | null;
-  cursor: number;
-  claimed: number;
-  failures: number;
-  failing_since_ms: number | null;
-  resume_ms: number;
-  error: string | null;
-  modified: number;
-  /** What requests to the target leave out: bits that its kind knows. */
-  unconditional: number;
-} & Record<`${Counted}_${keyof Amount}`, number>;
+export type ReplayRow = RowOf<typeof REPLAY_STEPS, "replay"> & { state: ReplayState };
 
 type Counted = "planned" | "done" | "missing" | "damaged" | "failed";
 

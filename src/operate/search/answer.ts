@@ -2,12 +2,14 @@ import { waitUntil } from "cloudflare:workers";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { within } from "../../base/platform.ts";
+import type { Facet } from "./count/facets.ts";
 import type { Row } from "./count/groups.ts";
 import type { CountPlan } from "./count/plan.ts";
 import { type CountEnd, count, type Unlisted } from "./count.ts";
 import { type Span, writeCursor } from "./cursor.ts";
 import type { Hit } from "./hits.ts";
-import type { NotSearched, Progress, WalkEnd } from "./page.ts";
+import { inWords, type Left, type NotSearched, TOO_MANY_AT_ONCE } from "./not-searched.ts";
+import type { Progress, WalkEnd } from "./page.ts";
 import { type Asked, search } from "./search.ts";
 import type { Listed } from "./sources.ts";
 
@@ -15,14 +17,8 @@ import type { Listed } from "./sources.ts";
 interface End extends Partial<Unlisted> {
   complete: boolean;
   cursor: string | null;
-  not_searched: { what: string; why: string }[];
+  not_searched: Left[];
 }
-
-/** Of reasons that an answer gives, this many at most. */
-const WHYS_MAX = 100;
-
-/** Of objects that have a reason in common, so many numbers are named. */
-const NUMBERS_MAX = 10;
 
 export interface Answering {
   listed: Listed;
@@ -77,6 +73,8 @@ export function answerLines({
     taken();
   };
   gone.addEventListener("abort", stop);
+  // It may have left before there was an answer.
+  if (gone.aborted) stop();
   return new ReadableStream<Uint8Array>({
     // Not awaited: nothing is pulled before the start is over. But without a client, the platform
     // would end all of it at once, and its end would not be told.
@@ -109,10 +107,15 @@ export function answerLines({
             `{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"also_in":[${alsoIn}],"record":${json}}`,
           );
       };
-      const groups = (rows: readonly Row[], reachedMs: number | null, isLast: boolean): void => {
+      const groups = (
+        rows: readonly Row[],
+        facets: readonly Facet[],
+        reachedMs: number | null,
+        isLast: boolean,
+      ): void => {
         // Those that are told next take the place of these.
         if (isLast || (controller.desiredSize ?? 1) > 0)
-          line(JSON.stringify({ type: "groups", rows, at: isoOf(reachedMs) }));
+          line(JSON.stringify({ type: "groups", rows, ...(facets.length > 0 && { facets }), at: isoOf(reachedMs) }));
       };
       const wanted = { ...asked, signal: aborted.signal };
       const found: WalkEnd & Partial<CountEnd> =
@@ -127,7 +130,7 @@ export function answerLines({
       // More objects have records of one moment than are listed at once, or named by a cursor: no
       // page would get further.
       const isStuck = found.cursor !== null && (cursor === null || cursor === token);
-      if (isStuck) left.push({ job: null, object: null, why: "too many objects have records of one moment" });
+      if (isStuck) left.push({ job: null, object: null, why: TOO_MANY_AT_ONCE });
       const isEnd = cursor === null || isStuck;
       end({
         ...{ complete: isEnd && !isStuck && !lacks, cursor: isEnd ? null : cursor, not_searched: inWords(left) },
@@ -135,7 +138,7 @@ export function answerLines({
       });
     } catch (error) {
       log.error("a search broke", { error: errorText(error) });
-      const broken = { what: "the rest", why: "an internal error ended the search; repeat the request" };
+      const broken = { job: null, what: "the rest", why: "an internal error ended the search: search again" };
       end({ complete: false, cursor: null, not_searched: [broken] });
     } finally {
       // Of a search that broke, other objects may still be read.
@@ -150,20 +153,4 @@ export function answerLines({
 
 function isoOf(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
-}
-
-/** Objects that were not searched for the same reason, together. */
-export function inWords(left: readonly NotSearched[]): End["not_searched"] {
-  const groups = [...Map.groupBy(left, ({ job, object, why }) => `${job} ${object === null} ${why}`).values()];
-  const words = groups.slice(0, WHYS_MAX).map((group) => {
-    const [{ job, why }] = group as [NotSearched];
-    const numbers = group.flatMap(({ object }) => object ?? []);
-    if (job === null) return { what: "a part of the time", why };
-    if (numbers.length === 0) return { what: `job ${job}`, why };
-    if (numbers.length === 1) return { what: `object ${numbers[0]} of job ${job}`, why };
-    const more = numbers.length > NUMBERS_MAX ? ", …" : "";
-    return { what: `${numbers.length} objects of job ${job}: ${numbers.slice(0, NUMBERS_MAX).join(", ")}${more}`, why };
-  });
-  const others = groups.length - WHYS_MAX;
-  return others > 0 ? [...words, { what: `${others} more`, why: "too many reasons to name" }] : words;
 }

@@ -18,7 +18,7 @@ import { nodeAt, type ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { ManifestDays } from "../../ship/reader/statuses.ts";
 import { each, edgeOf, isBeyond, type ListedSpan } from "./listing.ts";
-import type { NotSearched } from "./page.ts";
+import type { NotSearched } from "./not-searched.ts";
 import type { SearchedJob } from "./source.ts";
 
 /** What manifests say of objects that have left the lists of the readers. */
@@ -125,7 +125,7 @@ async function manifestDays(
         leave(`objects of days before ${dayStamp(begunDay)} are no longer listed, and in no manifest`);
     } catch (error) {
       log.warn("a log was not searched", { job: job.id, error: errorText(error) });
-      leave("its log does not answer");
+      leave("its log does not answer: search again");
     }
   });
   return days;
@@ -155,8 +155,9 @@ async function listDay(
   let isLate = false;
   for (let number = 1; number <= count; number++) {
     const leave = (why: string): void => {
-      const what = `its manifest ${manifestName(day, number)} ${why}: objects of that day are no longer listed`;
-      all.notSearched.push({ job: job.id, object: null, why: what });
+      const manifest = manifestName(day, number);
+      const what = `${why}: what it lists is listed nowhere else`;
+      all.notSearched.push({ job: job.id, object: null, manifest, why: what });
     };
     // Each one more would take as long.
     if (isLate) {

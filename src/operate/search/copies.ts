@@ -41,7 +41,7 @@ export interface Searching extends Pick<Sources, "list" | "listedToMs"> {
   gone: readonly { job: number; endMs: number | null }[];
 }
 
-/** What is to be read anew as another object failed; and how many of that had counted as skipped. */
+/** What is to be read anew as another object failed; so many of that had counted as skipped. */
 export interface Again {
   sources: Source[];
   covered: number;
@@ -68,7 +68,8 @@ export abstract class Copies {
   protected readonly failed: Set<Source>;
   readonly #ranks: ReadonlyMap<number, number>;
   readonly #identified = new Map<Source, Identified | null>();
-  readonly #broader = new Map<Source, readonly Source[]>();
+  /** By job and time. */
+  readonly #broader = new Map<string, readonly Source[]>();
   #beside = 0;
   readonly #shares = new Map<Source, Promise<Share>>();
   readonly #read = new Map<Source, Times>();
@@ -219,9 +220,10 @@ export abstract class Copies {
 
   /** Objects of broader jobs with records of its time that is searched. */
   protected broader(source: Source): readonly Source[] {
-    let all = this.#broader.get(source);
+    const rank = this.rank(source);
+    const place = [source.job, rank, source.firstMs, source.lastMs].join();
+    let all = this.#broader.get(place);
     if (all === undefined) {
-      const rank = this.rank(source);
       all = this.of.list.filter(
         (other) => this.rank(other) < rank && other.job !== source.job && this.isBeside(other, source),
       );
@@ -230,7 +232,7 @@ export abstract class Copies {
         this.#broader.clear();
         this.#beside = all.length;
       }
-      this.#broader.set(source, all);
+      this.#broader.set(place, all);
     }
     return this.failed.size === 0 ? all : all.filter((other) => !this.failed.has(other));
   }
@@ -242,9 +244,10 @@ export abstract class Copies {
   }
 
   protected async identify(sources: readonly Source[]): Promise<void> {
-    const asked = [...new Set(sources.map(wholeOf))].filter((source) => !this.#identified.has(source));
-    if (asked.length === 0) return;
-    const found = await this.of.identify(asked);
+    // One moment may have thousands, each beside thousands: nearly always, all are known.
+    const asked = new Set(sources.filter((source) => !this.#identified.has(wholeOf(source))).map(wholeOf));
+    if (asked.size === 0) return;
+    const found = await this.of.identify([...asked]);
     for (const source of asked) this.#identified.set(source, found.get(source) ?? null);
   }
 

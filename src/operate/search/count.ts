@@ -1,3 +1,4 @@
+import { FACET_WEIGHT, type Facet, OBJECT_FACET_WEIGHT, ValueCounts } from "./count/facets.ts";
 import { COUNT_BOUNDS, type GroupBounds, Groups, type Rest, type Row } from "./count/groups.ts";
 import { type CountPlan, countedFields } from "./count/plan.ts";
 import { CountedOnce } from "./counted-once.ts";
@@ -17,7 +18,7 @@ export interface CountAsked extends Omit<WalkAsked, "fields"> {
 
 export interface CountListener {
   /** The groups so far, instead of those that were told before. */
-  groups(rows: readonly Row[], reachedMs: number | null, isLast: boolean): void;
+  groups(rows: readonly Row[], facets: readonly Facet[], reachedMs: number | null, isLast: boolean): void;
   progress(progress: Progress): void;
 }
 
@@ -46,6 +47,7 @@ class Count extends Walk<CountedOnce> {
   readonly #asked: CountAsked;
   readonly #listener: CountListener;
   readonly #groups: Groups;
+  readonly #facets: readonly ValueCounts[];
   #isTold = true;
 
   constructor(sources: Sources, asked: CountAsked, listener: CountListener) {
@@ -54,27 +56,36 @@ class Count extends Walk<CountedOnce> {
     this.#asked = asked;
     this.#listener = listener;
     this.#groups = new Groups(asked.plan.shape);
+    this.#facets = plan.facets.map(() => new ValueCounts(FACET_WEIGHT));
   }
 
   async runAll(): Promise<CountEnd> {
     const end = await this.run();
     const isPart = end.cursor !== null || this.#asked.cursor !== null;
     const { rows, other } = this.#groups.answer(isPart ? null : this.#asked.top, isPart);
-    this.#listener.groups(rows, end.cursor === null ? null : end.progress.reachedMs, true);
+    const atMs = end.cursor === null ? null : end.progress.reachedMs;
+    this.#listener.groups(rows, this.#facetsOf(isPart ? null : this.#asked.top), atMs, true);
     return { ...end, unlisted: { other, overflow: this.#groups.overflows } };
+  }
+
+  #facetsOf(top: number | null): Facet[] {
+    return this.#asked.plan.facets.map(({ name }, i) => (this.#facets[i] as ValueCounts).answer(name, top));
   }
 
   protected override begin(): Reading {
     const { plan } = this.#asked;
     const groups = new Groups(plan.shape, OBJECT_BOUNDS);
+    const facets = plan.facets.map((facet) => ({ ...facet, counts: new ValueCounts(OBJECT_FACET_WEIGHT) }));
     return {
       found: ({ record, timeMs }) => {
         // It came since its page, and others that may have it are not listed any more.
         if (this.copies !== null && timeMs !== null && this.isBefore(timeMs, this.before.after)) return;
         groups.add(plan.keyOf(record, timeMs), plan.valuesOf(record));
+        for (const { valuesOf, counts } of facets) for (const value of valuesOf(record)) counts.add(value);
       },
       keep: () => {
         this.#groups.merge(groups);
+        for (const [i, { counts }] of facets.entries()) this.#facets[i]?.merge(counts);
         this.#isTold = false;
       },
       drop: () => {},
@@ -91,8 +102,10 @@ class Count extends Walk<CountedOnce> {
   }
 
   protected override tellProgress(progress: Progress): void {
-    if (!this.#isTold)
-      this.#listener.groups(this.#groups.answer(this.#asked.top, false).rows, this.progress.reachedMs, false);
+    if (!this.#isTold) {
+      const { top } = this.#asked;
+      this.#listener.groups(this.#groups.answer(top, false).rows, this.#facetsOf(top), this.progress.reachedMs, false);
+    }
     this.#isTold = true;
     this.#listener.progress(progress);
   }

@@ -3,7 +3,7 @@ import { type Again, Copies, NOTHING, type Verdict } from "./copies.ts";
 import type { Identified } from "./identify.ts";
 import type { Source } from "./source.ts";
 
-/** What is compared, at most: so many objects beside one, and bytes that say which records they have. */
+/** What is compared, at most: so many objects beside one, and bytes of all their identities. */
 const COMPARED_MAX = 500;
 const COMPARED_BYTES = 1_000_000;
 

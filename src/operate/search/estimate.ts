@@ -1,7 +1,7 @@
 import type { Platform } from "../../base/platform.ts";
 import type { SearchSpan } from "../../ship/reader/searchable.ts";
 import type { BatchPlace } from "./cursor.ts";
-import type { NotSearched } from "./page.ts";
+import { type NotSearched, TOO_MANY_AT_ONCE } from "./not-searched.ts";
 import { type Known, keyOf, type Source } from "./source.ts";
 import type { Listed } from "./sources.ts";
 import { LOOK_MAX } from "./walk.ts";
@@ -65,7 +65,7 @@ export async function estimate({ order, list, platform, maxMs }: Estimating): Pr
     if (listedToMs === null) return sum;
     if (isLate()) return leaveFrom(listedToMs, "estimating it takes too long");
     const others = listed.unsearchable?.filter((known) => !counted.has(keyOf(known))) ?? [];
-    if (fresh.length + others.length === 0) return leaveFrom(listedToMs, "too many objects have records of one moment");
+    if (fresh.length + others.length === 0) return leaveFrom(listedToMs, TOO_MANY_AT_ONCE);
     // Of what ends before, the next list has nothing.
     const isOver = ({ firstMs, lastMs }: Known): boolean =>
       order === "newest" ? firstMs > listedToMs : lastMs < listedToMs;

@@ -4,6 +4,7 @@ import type { SearchSpan } from "../../ship/reader/searchable.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Identify } from "./identify.ts";
 import type { LookUp } from "./look-up.ts";
+import type { NotSearched } from "./not-searched.ts";
 import type { CompiledQuery } from "./query.ts";
 import type { Match } from "./scan.ts";
 import type { Known, Source } from "./source.ts";
@@ -58,15 +59,6 @@ export interface Progress {
   records: number;
   /** Every match on this side of it was told, in ms since the epoch; null: none yet. */
   reachedMs: number | null;
-}
-
-/** What was not searched, though the question covers it. */
-export interface NotSearched {
-  /** null: what `why` says by itself. */
-  job: number | null;
-  /** Number of the object; null: it had none yet. */
-  object: number | null;
-  why: string;
 }
 
 /** How a page ended. */

@@ -1,6 +1,6 @@
 import type { Source } from "./source.ts";
 
-/** Times of events, in whole ms since the epoch: from the first to the last of each pair, in order. */
+/** Times of events, in whole ms since the epoch, in order: from the first to the last of each. */
 export type Times = readonly (readonly [firstMs: number, lastMs: number])[];
 
 /** What of an object's time is read. */

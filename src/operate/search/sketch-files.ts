@@ -98,7 +98,7 @@ export class SketchFiles {
     });
   }
 
-  /** @throws TimeoutError, at once if the store was late before; and whatever the question throws. */
+  /** @throws TimeoutError, at once if the store was late before; or what the question throws. */
   async ask<T>(store: string, question: () => Promise<T>): Promise<T> {
     try {
       if (this.#silent.has(store)) throw new TimeoutError(store, ASK_MS);

@@ -1,10 +1,19 @@
+import { SEARCH_PARTS_MAX } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf } from "../../base/streams.ts";
+import { plural } from "../../base/words.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
 import type { Needed } from "../../formats/query/needed-terms.ts";
 import { sketchesOf } from "../../formats/sketch/sketch-store.ts";
-import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
+import {
+  openObject,
+  openParts,
+  type PartsRoom,
+  plain,
+  READ_PATIENCE,
+  ReadFault,
+} from "../../ship/destinations/read-object.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
@@ -14,10 +23,10 @@ import type { BatchPlace } from "./cursor.ts";
 import { type Identified, identifier, loaded } from "./identify.ts";
 import { edgeOf, isBeyond, LIST_MAX, type ListedSpan, listObjects, nearer } from "./listing.ts";
 import { sketchLookUp } from "./look-up.ts";
-import type { NotSearched, Sources } from "./page.ts";
+import type { NotSearched } from "./not-searched.ts";
+import type { Sources } from "./page.ts";
 import { type Sketched, SketchFiles } from "./sketch-files.ts";
 import type { Known, Needs, SearchedJob, Source } from "./source.ts";
-import { records } from "./waiting.ts";
 
 /** `end` null: it may have more to read. */
 export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
@@ -72,12 +81,13 @@ export async function listSources(
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const jobOf = new Map(reruns.map(({ id, job }) => [id, job]));
   const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
-  const notSearched = silent.map((id) => leave(id, "its log does not answer"));
+  const notSearched = silent.map((id) => leave(id, "its log does not answer: search again"));
   for (const { job, records: count } of unmade)
-    notSearched.push(leave(job, `logship could not prepare ${records(count)} from the log`));
+    notSearched.push(leave(job, `logship could not prepare ${plural(count, "record")} from the log`));
   const shippedBy = (id: number): NotSearched =>
     leave(id, `rerun ${rerunName(id)} may ship the same records as the job`);
   for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
+  const room: PartsRoom = { requests: SEARCH_PARTS_MAX };
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
@@ -98,7 +108,7 @@ export async function listSources(
     }
     const searched = stores.get(job) as SearchedJob;
     const reader = (): Reader => nodeAt(env.READERS, job, node);
-    const source = sourceOf(object, searched, node, env, reader);
+    const source = sourceOf(object, searched, node, env, reader, room);
     list.push(source);
     if (state === "delivered")
       sketched.set(source, { day: object.day, mark: object.mark, store: searched.store, files });
@@ -136,7 +146,7 @@ function whyNot({ state, contentType, key }: Searchable): string | null {
   if (state === "elsewhere") return "it was sent to another destination, which the job has no keys for";
   const kind = key === "" ? decoderOfType(contentType) : decoderOf(key);
   const lines = kind.linesType(contentType);
-  return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
+  return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON: a reader searches them`;
 }
 
 function sourceOf(
@@ -145,6 +155,7 @@ function sourceOf(
   node: number,
   env: Pick<Env, "SKETCHES">,
   segment: () => Reader,
+  room: PartsRoom,
 ): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
   const inSketch = (one: Searchable) => loaded(answered("SketchStore", ASK_MS, inSketchOf(env, job, node, one)));
@@ -160,7 +171,7 @@ function sourceOf(
     rawBytes,
     records,
     isHeld: object.state === "held",
-    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch),
+    open: (read, needs) => contentOf(object, job, segment, read, needs, inSketch, room),
   };
 }
 
@@ -176,14 +187,17 @@ async function contentOf(
   read: (bytes: number) => void,
   { fields, identities }: Needs,
   inSketch: (object: Searchable) => Promise<Uint8Array | null>,
+  room: PartsRoom,
 ): Promise<Pieces> {
   let object: Searchable | null = listed;
   for (let look = 0; look < LOOKS && object !== null; look++) {
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
-      const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
+      const { key, bytes, rawBytes, mark } = object;
+      const known = { key, bytes, rawBytes, mark };
       identities?.(await inSketch(object));
-      return plain(reported(await openObject(store, known), read), known, fields);
+      const parts = fields === null ? null : await openParts(store, known, read, room);
+      return plain(parts ?? reported(await openObject(store, known), read), known, fields);
     }
     const { batch }: Searchable = object;
     const held = await ofLog<HeldBatch | null>(job, async () => segment().identifiedBatch(batch));

@@ -1,8 +1,9 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, within } from "../../base/platform.ts";
+import { plural } from "../../base/words.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { shardsStatus } from "../../ship/reader/job-status.ts";
-import type { NotSearched } from "./page.ts";
+import type { NotSearched } from "./not-searched.ts";
 
 /**
  * Deadline of a question to the log, and how long reading may take, in ms. It goes on afterwards.
@@ -30,18 +31,13 @@ export async function notReadYet(
       waits = await waiting(env, jobs);
     }
     return waits.flatMap(({ job, unread, isOnHold }) => [
-      ...(unread > 0 ? [leave(job, `not read from the log yet: ${records(unread)}`)] : []),
-      ...(isOnHold ? [leave(job, "messages on hold may have records for it")] : []),
+      ...(unread > 0 ? [leave(job, `${plural(unread, "record")} not read from the log yet: search again`)] : []),
+      ...(isOnHold ? [leave(job, "messages on hold may have records for it: resend or delete them")] : []),
     ]);
   } catch (error) {
     log.warn("the log did not answer a search", { error: errorText(error) });
-    return jobs.map((job) => leave(job, "a part of the log does not answer: records may wait there"));
+    return jobs.map((job) => leave(job, "a part of the log, where records may wait, does not answer: search again"));
   }
-}
-
-/** `1 record`, `2 records`. */
-export function records(count: number): string {
-  return `${count} ${count === 1 ? "record" : "records"}`;
 }
 
 async function waiting(

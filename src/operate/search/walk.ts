@@ -4,7 +4,8 @@ import { ReadFault } from "../../ship/destinations/read-object.ts";
 import type { Again, Copies, Judged, Searching } from "./copies.ts";
 import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, type Place } from "./hits.ts";
-import type { NotSearched, Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
+import type { NotSearched } from "./not-searched.ts";
+import type { Progress, Reading, Sources, WalkAsked, WalkEnd } from "./page.ts";
 import { readSource } from "./read-source.ts";
 import { wholeOf } from "./share.ts";
 import { type Known, keyOf, type Source } from "./source.ts";
@@ -29,8 +30,8 @@ const HELD_TRIES = 3;
 const REFUSALS_MAX = 3;
 
 /** Why records of an object are not searched. */
-const UNDECIDED = "which of its records are in objects of other jobs, too, is not to be had: search this job alone";
-const LEFT = "some match by fields that copies in broader jobs lack, which count instead: search this job alone";
+const UNDECIDED = "other jobs ship some of the same records, and it is not known which: search this job alone";
+const LEFT = "some records match by fields that their copies in other jobs lack, and those count: search this job alone";
 
 /**
  * Reads the objects of one page, the newest or oldest first by their last (first) event, some side
@@ -208,9 +209,9 @@ export abstract class Walk<Kind extends Copies> {
       this.progress.copies += 1;
     } else if (verdict.instead !== null && !this.#named.has(wholeOf(source))) {
       this.#named.add(wholeOf(source));
-      const what = verdict.kind === "read" ? "a part of it was not read, as " : "";
-      const why = `job ${verdict.instead} may ship the same records, and which is not known: search this job alone`;
-      this.#leave(source, what + why);
+      const what = verdict.kind === "read" ? "read in part only, as " : "";
+      const job = `job ${verdict.instead} may ship the same records, and it is not known which`;
+      this.#leave(source, `${what}${job}: search this job alone`);
     }
     if (verdict.kind === "read") return verdict;
     this.#end(source, false);
@@ -251,7 +252,7 @@ export abstract class Walk<Kind extends Copies> {
         this.progress.records += records;
         this.progress.read += 1;
         if (unreadable > 0) {
-          this.#leave(source, `${unreadable} of its lines are not JSON records`);
+          this.#notSearched.push({ job, object: source.number, why: "without a JSON record", lines: unreadable });
           if (this.copies !== null) this.#readAgain(this.copies.lack(source));
         }
         if (judged?.hasLeft()) this.#leave(source, LEFT);

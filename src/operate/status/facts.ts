@@ -1,6 +1,7 @@
 import type { Source } from "../../formats/record/source.ts";
 import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
+import type { ReplayTrouble } from "../replay/replay-status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
 
@@ -22,7 +23,7 @@ export interface Facts {
   functions: Answer<FunctionsFacts>;
   /** Of those whose logging is not off. */
   failing: Answer<readonly FailingFunction[]>;
-  replays: Answer<readonly WaitingReplay[]>;
+  replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
 }
 
@@ -118,17 +119,6 @@ export interface FunctionFacts {
   /** The last event, in ms; null: none in thirty days. */
   lastEventMs: number | null;
   usual: Usual | null;
-}
-
-/** A replay that cannot continue. */
-export interface WaitingReplay {
-  id: string;
-  job: number;
-  sinceMs: number;
-  /** Contains no text of a record. */
-  error: string;
-  /** Objects not shipped again yet. */
-  objectsLeft: number;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { FailingRules } from "../../base/failing-setting.ts";
-import { count } from "../../base/words.ts";
+import { clock, count, share } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
@@ -73,18 +73,9 @@ export function failingFindings(failing: readonly FailingFunction[]): Found[] {
 function shareOf({ events, failed }: Pick<FailingFunction, "events" | "failed">, what?: string): string {
   const [some, all] = [failed, events].map(count);
   const of = what === undefined ? all : `${all} ${events === 1 ? what.replace(/s$/, "") : what}`;
-  return events === 0 ? "none" : `${some} of ${of} (${percent(failed / events)})`;
+  return events === 0 ? "none" : `${some} of ${of} (${share(failed, events)})`;
 }
 
 function minutes(ms: number): number {
   return Math.max(1, Math.round(ms / 60_000));
-}
-
-function percent(share: number): string {
-  return `${share > 0 && share < 0.01 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
-}
-
-/** `14:02`. */
-function clock(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 16);
 }

@@ -10,9 +10,10 @@ import { jobStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { FunctionSetting } from "../../state/control/function-settings.ts";
 import { controlPlane } from "../../state/control/plane.ts";
+import type { ReplayTrouble } from "../replay/replay-status.ts";
 import { replays } from "../replay/replays.ts";
 import { ANSWER, checked } from "./answer-shapes.ts";
-import type { AccountFacts, Answer, Facts, JobFacts, KnownAttachment, KnownJob, WaitingReplay } from "./facts.ts";
+import type { AccountFacts, Answer, Facts, JobFacts, KnownAttachment, KnownJob } from "./facts.ts";
 import { NO_ANSWER } from "./facts.ts";
 import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
@@ -30,7 +31,7 @@ export interface WatchMemory {
 
 /** Asked beside the readers, the log and the control plane. */
 export interface Sources {
-  replays(env: Env): Promise<readonly WaitingReplay[]>;
+  replays(env: Env): Promise<readonly ReplayTrouble[]>;
   attachments(env: Env): Promise<readonly KnownAttachment[]>;
 }
 
@@ -51,7 +52,7 @@ interface Answers {
   settings: Answer<FunctionSetting[]>;
   account: Answer<AccountStatus>;
   lately: Answer<FunctionCount[]>;
-  replays: Answer<readonly WaitingReplay[]>;
+  replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
 }
 

@@ -1,5 +1,6 @@
 import { counted } from "../../base/counted.ts";
 import { SEGMENT_MAX_BYTES } from "../../base/limits.ts";
+import { DAY_MS } from "../../base/time.ts";
 import { remedyFor } from "../../ship/destinations/remedies.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
@@ -7,15 +8,7 @@ import { canaryFindings, manifestFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, NO_ANSWER } from "./facts.ts";
 import type { Subject } from "./finding.ts";
 import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./finding-text.ts";
-import {
-  AFTER,
-  DAY_MS,
-  EXPIRES_WITHIN_MS,
-  GROWING_MS,
-  READER_LARGE_BYTES,
-  REFUSED_MIN,
-  SCRIPTS_MANY,
-} from "./thresholds.ts";
+import { AFTER, EXPIRES_WITHIN_MS, GROWING_MS, READER_LARGE_BYTES, REFUSED_MIN, SCRIPTS_MANY } from "./thresholds.ts";
 
 /** By its number, or as what follows "job". */
 type Called = { id: number | string };

@@ -1,4 +1,5 @@
 import { Tables } from "../../base/storage/sql.ts";
+import { DAY_MS, dayOf, MINUTE_MS } from "../../base/time.ts";
 import { fairly, sentBy, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { SCRIPT_NAME_MAX, type TallyBounds } from "../../ship/log/function-counts.ts";
@@ -14,9 +15,6 @@ export const RHYTHM_SQL = `
         id    INTEGER PRIMARY KEY CHECK (id = 1),
         state TEXT NOT NULL                      -- JSON of RhythmState
       ) STRICT;`;
-
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 
 /**
  * How far back pauses count, in days before the last event: a silence does not change what is
@@ -77,7 +75,7 @@ export function usualOf({ firstMs, lastMs, checks, gaps, sender }: Pulse): Usual
 export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number): Pulse {
   if (before === null) return { firstMs: lastMs, lastMs, checks: 1, gaps: [] };
   if (lastMs <= before.lastMs) return before;
-  const day = Math.floor(lastMs / DAY_MS);
+  const day = dayOf(lastMs);
   const gapMs = knownUntilMs - before.lastMs;
   const gaps = new Map(before.gaps.filter(([of]) => of >= day - GAP_DAYS));
   if (gapMs > SHORT_MS) gaps.set(day, Math.max(gaps.get(day) ?? 0, Math.ceil(gapMs / MINUTE_MS)));

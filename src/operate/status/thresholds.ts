@@ -1,8 +1,5 @@
 import { QUEUE_MAX_BYTES, SEGMENT_MAX_BYTES, SHARD_MAX_BYTES } from "../../base/limits.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-export const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/time.ts";
 
 /**
  * How long a state must last before it is a finding, in ms. docs/status.md repeats these in words.

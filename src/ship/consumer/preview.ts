@@ -1,10 +1,10 @@
-import { utf8Length } from "../../base/bytes.ts";
+import { decodeStrict, utf8Length } from "../../base/bytes.ts";
 import { PREVIEW_TEXT_MAX_BYTES } from "../../base/limits.ts";
+import { dayOf } from "../../base/time.ts";
 import { batchTexts, contentType, type OutputFormat } from "../../formats/output/format.ts";
 import { loadedRecord } from "../../formats/queue/load-records.ts";
 import type { Entry } from "../../formats/record/extras.ts";
 import { RecordLine } from "../../formats/record/line.ts";
-import { utcDay } from "../../formats/record/record.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { FILTERED, recordJudge, SAMPLED_OUT, type ShippingRules } from "../job/build.ts";
 
@@ -90,7 +90,7 @@ export function preview(
       const truncated = rules.output.truncate !== false && record.shipped !== record.whole;
       result.kept += 1;
       if (truncated) result.truncated += 1;
-      const day = utcDay(record.shipped.EventTimestampMs);
+      const day = dayOf(record.shipped.EventTimestampMs);
       if (objects.add(text, day)) result.records.push({ index, day, text, source: whole.Source, truncated });
       else result.leftOut += 1;
     }
@@ -109,12 +109,11 @@ class Objects {
   #isFull = false;
 
   constructor(format: OutputFormat, maxBytes: number) {
-    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     const { prefix, delimiter, suffix } = batchTexts(format);
     this.#contentType = contentType(format);
-    this.#prefix = decoder.decode(prefix);
-    this.#delimiter = decoder.decode(delimiter);
-    this.#suffix = decoder.decode(suffix);
+    this.#prefix = decodeStrict(prefix);
+    this.#delimiter = decodeStrict(delimiter);
+    this.#suffix = decodeStrict(suffix);
     this.#room = maxBytes;
   }
 

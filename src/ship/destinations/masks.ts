@@ -14,7 +14,9 @@ export interface SecretParts {
 /** The text with `****` for every secret. */
 export function maskText(text: string, { isSecret, hasCode }: SecretParts): string {
   const { path, code, query } = sections(text, hasCode);
-  return path + (code === "" ? "" : MASK) + mapParameters(query, (name, value) => (isSecret(bare(name)) ? MASK : value));
+  return (
+    path + (code === "" ? "" : MASK) + mapParameters(query, (name, value) => (isSecret(bare(name)) ? MASK : value))
+  );
 }
 
 /** Puts the stored secrets where the sent text has `****`. */

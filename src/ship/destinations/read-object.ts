@@ -1,8 +1,9 @@
 import { platform, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf, StreamFault } from "../../base/streams.ts";
+import type { Parts } from "../../formats/object/encoder.ts";
 import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
 import type { Body, OpenDestination, Unread } from "./destination.ts";
-import { readWithin } from "./read-small.ts";
+import { readSmall, readWithin } from "./read-small.ts";
 
 /** What is known of an object that was delivered. */
 export interface Known {
@@ -33,10 +34,10 @@ export class ReadFault extends Error {
 }
 
 /**
- * How long a store may take to begin its answer, may pause within it, and how long reading lines
- * may take in all, in ms.
+ * How long a store may take to begin its answer, may pause within it, may take for a part of an
+ * object, and how long reading lines may take in all, in ms.
  */
-export const READ_PATIENCE = { openMs: 15_000, idleMs: 10_000, linesMs: 40_000 };
+export const READ_PATIENCE = { openMs: 15_000, idleMs: 10_000, partMs: 20_000, linesMs: 40_000 };
 
 const LINE_FEED = 0x0a;
 
@@ -48,13 +49,71 @@ const LINE_FEED = 0x0a;
  */
 export async function openObject(store: Pick<OpenDestination, "read">, known: Known): Promise<Pieces> {
   const answer = await readWithin(store, known.key, READ_PATIENCE.openMs);
-  if (answer === null) throw new ReadFault("silent", "the store does not answer in time");
+  if (answer === null) throw new ReadFault("silent", LATE);
   if (!answer.ok) throw faultOf(answer);
   if (answer.bytes !== null && answer.bytes !== known.bytes) {
     answer.body.cancel().catch(() => {});
     throw otherLength(`it has ${answer.bytes} bytes`, known);
   }
   return checked(answer.body, known);
+}
+
+/** What is left of the requests that readings may make beside one for each object. */
+export interface PartsRoom {
+  requests: number;
+}
+
+/** An object takes some tens of them, and one that is begun is read to its end. */
+const ROOM_MIN = 100;
+
+/** A smaller object is read whole: it comes as fast as its parts. */
+const PARTS_FROM_BYTES = 500_000;
+
+/** So much is asked for to begin with. */
+const FIRST_BYTES = 4_096;
+
+const LATE = "the store does not answer in time";
+const BROKEN_OFF = "the store broke off";
+
+/**
+ * Asks for parts of an object alone, each of which comes with the checksum that is stored beside
+ * the object: that tells that it is the one that was delivered, and not another one meanwhile.
+ * @param mark of its SHA-256: the first hex digits.
+ * @param told what comes, in bytes.
+ * @returns null: it has to be read whole, as its kind is, or it is small, or the store shows no
+ *   checksum, knows no ranges, or has another object.
+ * @throws ReadFault at once, or from a read.
+ */
+export async function openParts(
+  store: Pick<OpenDestination, "read">,
+  { key, bytes, mark }: Known & { mark: string },
+  told: (bytes: number) => void,
+  room: PartsRoom,
+): Promise<Parts | null> {
+  if (decoderOf(key).decodeParts === undefined || mark === "") return null;
+  if (bytes < PARTS_FROM_BYTES || room.requests < ROOM_MIN) return null;
+  const read = async (from: number, to: number): Promise<Uint8Array | null> => {
+    room.requests -= 1;
+    const asked = { maxBytes: to - from, ms: READ_PATIENCE.partMs, range: { from, bytes: to - from } };
+    const part = await readSmall(store, key, asked);
+    if (part.ok) told(part.bytes.length);
+    if (part.ok && part.bytes.length === to - from && part.sha256?.startsWith(mark)) return part.bytes;
+    if (part.ok || part.why === "too large") return null;
+    if (part.why !== "refused") throw new ReadFault("silent", part.why === "late" ? LATE : BROKEN_OFF);
+    // A range that it does not have, or take, is no word on the object.
+    if (part.answer.why === "refused") return null;
+    throw faultOf(part.answer);
+  };
+  const first = await read(0, FIRST_BYTES);
+  if (first === null) return null;
+  return {
+    ...{ bytes, first },
+    read: async (from, to) => {
+      const part = await read(from, to);
+      if (part === null) throw new ReadFault("damaged", "the store gave something else while it was read");
+      return part;
+    },
+  };
 }
 
 function faultOf({ why, words }: Unread): ReadFault {
@@ -98,7 +157,7 @@ async function* checked(body: Body, known: Known): Pieces {
     }
   } catch (error) {
     if (!(error instanceof StreamFault)) throw error;
-    throw new ReadFault("silent", error.why === "late" ? "the store stopped sending" : "the store broke off");
+    throw new ReadFault("silent", error.why === "late" ? "the store stopped sending" : BROKEN_OFF);
   }
   if (total !== known.bytes) throw otherLength(`it has ${total} bytes`, known);
 }
@@ -123,18 +182,22 @@ export interface LinesAsked {
 }
 
 /**
- * What is in an object before compression. @param fields as of `EncoderKind.decode`.
+ * What is in an object before compression. @param fields as of `EncoderKind.decode`; of parts, they
+ * are some, and its kind decodes parts.
  * @throws ReadFault where it cannot be decoded, or becomes longer than was delivered.
  */
 export async function* plain(
-  pieces: Pieces,
+  object: Pieces | Parts,
   { key, contentType, rawBytes }: Known,
   fields: ReadonlySet<string> | null = null,
 ): Pieces {
   const kind = contentType === undefined ? decoderOf(key) : decoderOfType(contentType);
+  const isParts = "first" in object;
+  const lines = isParts ? kind.decodeParts?.(object, fields ?? new Set()) : kind.decode(object, fields);
+  if (lines === undefined) throw new Error("parts of an object that is read whole");
   let total = 0;
   try {
-    for await (const piece of kind.decode(pieces, fields)) {
+    for await (const piece of lines) {
       total += piece.length;
       if (total > rawBytes)
         throw new ReadFault("damaged", `it is longer than the ${rawBytes} bytes before compression`);

@@ -21,7 +21,8 @@ export async function readWithin(
 }
 
 export type SmallRead =
-  | { ok: true; bytes: Uint8Array }
+  /** `sha256`: as of a {@link ReadAnswer}, of the whole object. */
+  | { ok: true; bytes: Uint8Array; sha256: string | null }
   /** `refused`: the answer says why. */
   | { ok: false; why: "refused"; answer: Unread }
   | { ok: false; why: "too large" | "late" | "broken off" };
@@ -45,5 +46,5 @@ export async function readSmall(
   if (answer === null) return { ok: false, why: "late" };
   if (!answer.ok) return { ok: false, why: "refused", answer };
   const { end, bytes } = await readStream(answer.body, { maxBytes, ms: Math.max(0, untilMs - platform.now()) });
-  return end === "whole" ? { ok: true, bytes } : { ok: false, why: WHY[end] };
+  return end === "whole" ? { ok: true, bytes, sha256: answer.sha256 } : { ok: false, why: WHY[end] };
 }

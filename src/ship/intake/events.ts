@@ -1,4 +1,4 @@
-import { decodeUtf8, newlineIn, utf8Length, wordsOf } from "../../base/bytes.ts";
+import { decodeStrict, decodeUtf8, newlineIn, utf8Length, wordsOf } from "../../base/bytes.ts";
 import type { Fault } from "../../base/errors.ts";
 import {
   ERRORS_MAX_ENTRIES,
@@ -11,6 +11,7 @@ import {
   RECORD_MAX_BYTES,
   RECORDS_MAX_UNITS,
 } from "../../base/limits.ts";
+import { dayOf } from "../../base/time.ts";
 import { type CanonicalRecord, canonicalRecord } from "../../formats/json/canonical.ts";
 import { JsonScanner, literal, trimmed } from "../../formats/json/scanner.ts";
 import { recordLine, recordLineWith } from "../../formats/record/encode.ts";
@@ -22,7 +23,6 @@ import {
   type MappingContext,
   nestedTooDeeply,
   toRecord,
-  utcDay,
 } from "../../formats/record/record.ts";
 import { markLength } from "./body.ts";
 import { placesOf } from "./places.ts";
@@ -224,15 +224,13 @@ function found(bytes: Uint8Array, places: readonly Place[], isOne = false): Foun
       const pointer = isOne ? "" : `/${i}`;
       if (record !== undefined) yield { pointer, line: bytes.subarray(from, to), record };
       else if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
-      else yield { pointer, parse: () => parseEvent(decoder.decode(bytes.subarray(from, to)), isKept) };
+      // A byte order mark within a body is no white space.
+      else yield { pointer, parse: () => parseEvent(decodeStrict(bytes.subarray(from, to)), isKept) };
     }
   }
   const sizes = places.map(({ from, to }) => to - from);
   return { ok: true, sizes, events: { [Symbol.iterator]: events } };
 }
-
-/** Strict: a byte order mark within a body is no white space. */
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Maps events to record lines, all or nothing. Every fault is reported. */
 export function acceptEvents(events: readonly Located[], context: MappingContext): Events {
@@ -307,7 +305,7 @@ function mapEvent(
   }
   if ("line" in event) {
     const { timeMs, scriptName } = event.record;
-    return { entry: event.line, day: utcDay(timeMs), scriptName };
+    return { entry: event.line, day: dayOf(timeMs), scriptName };
   }
   const isSized = "parse" in event;
   const { value, eventText }: ParsedEvent = isSized ? event.parse() : event;
@@ -322,7 +320,7 @@ function mapEvent(
   const line = lineOf(write, faults, pointer, isSized ? null : value);
   if (line === null) return null;
   const entry = entryOf(line, extrasOf(value, context, pointer, findings));
-  return { entry, day: utcDay(record.EventTimestampMs), scriptName: record.ScriptName };
+  return { entry, day: dayOf(record.EventTimestampMs), scriptName: record.ScriptName };
 }
 
 function refused(status: 400 | 413, message: string): RefusedEvents {

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { isValidUtf8, newlinesIn } from "../../base/bytes.ts";
+import { decodeStrict, isValidUtf8, newlinesIn } from "../../base/bytes.ts";
 import { PACKER_HELD_MAX_BYTES, PACKER_PART_MAX_BYTES } from "../../base/limits.ts";
 import { platform } from "../../base/platform.ts";
 import { readMacKeys } from "../../config.ts";
@@ -186,7 +186,7 @@ function areLines(bytes: Uint8Array, count: number): boolean {
 }
 
 function linesIn(bytes: Uint8Array): string[] {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).split("\n").slice(0, -1);
+  return decodeStrict(bytes).split("\n").slice(0, -1);
 }
 
 const NEWLINE = 0x0a;

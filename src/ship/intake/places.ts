@@ -2,12 +2,9 @@ import { createHash } from "node:crypto";
 import { SENT_PLACES_MAX } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, type Platform } from "../../base/platform.ts";
+import { dayOf, HOUR_MS, hourOf, MINUTE_MS } from "../../base/time.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { traceLog } from "../log/trace-log.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 /** How long the log may take to answer, in ms; without an answer, the events are taken. */
 const ASK_MS = 2_000;
@@ -20,7 +17,7 @@ export const TOO_MANY_PLACES = `within an hour, a sender may name ${SENT_PLACES_
 
 /** What of an event may be an object of its own: its function, and a far day, each minute. */
 export function placesOf(scriptName: string, day: number, nowMs: number): string[] {
-  const isFar = Math.abs(day - Math.floor(nowMs / DAY_MS)) > 1;
+  const isFar = Math.abs(day - dayOf(nowMs)) > 1;
   return [`/${scriptName}`, ...(isFar ? [`${day} ${Math.floor(nowMs / MINUTE_MS)}`] : [])];
 }
 
@@ -36,7 +33,7 @@ export class KnownPlaces {
     { TRACE_LOG }: Pick<Env, "TRACE_LOG">,
     { now }: Pick<Platform, "now">,
   ): Promise<number | null> {
-    const hour = Math.floor(now() / HOUR_MS);
+    const hour = hourOf(now());
     if (hour !== this.#hour || this.#known.size > KNOWN_MAX) this.#known.clear();
     this.#hour = hour;
     const fresh = [...places].map(short).filter((place) => !this.#known.has(`${source} ${place}`));

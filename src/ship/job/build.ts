@@ -1,3 +1,4 @@
+import { dayOf } from "../../base/time.ts";
 import { compileFilter } from "../../formats/filter/compile.ts";
 import { parseFilter } from "../../formats/filter/parse.ts";
 import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
@@ -9,7 +10,6 @@ import type { LoadedRecord } from "../../formats/queue/load-records.ts";
 import type { Part, Takeover } from "../../formats/queue/message.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
-import { utcDay } from "../../formats/record/record.ts";
 import { hasRows } from "../../formats/record/rows.ts";
 import { IdentityWriter } from "../../formats/sketch/identities.ts";
 import type { JobConfig } from "./config.ts";
@@ -165,8 +165,8 @@ function wholeOf(
   const times = records.map(({ whole }) => whole.EventTimestampMs);
   const [firstEventMs, lastEventMs] = [Math.min(...times), Math.max(...times)];
   const partAt = (ms: number): string => partOf(template, ms, () => "");
-  const [day, part] = [utcDay(firstEventMs), partAt(firstEventMs)];
-  if (day !== utcDay(lastEventMs) || part !== partAt(lastEventMs)) return null;
+  const [day, part] = [dayOf(firstEventMs), partAt(firstEventMs)];
+  if (day !== dayOf(lastEventMs) || part !== partAt(lastEventMs)) return null;
   const held = { day, part, records: records.length, firstEventMs, lastEventMs, oldestTakenMs: message.takenInMs };
   if (sketches === false) return takenOver(takeover, held, null);
   const identities = new IdentityWriter(writtenFields(output) ?? 0);

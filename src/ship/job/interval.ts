@@ -1,6 +1,5 @@
 import { UPLOAD_INTERVAL_S } from "../../base/limits.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../base/time.ts";
 
 /**
  * Objects a day from which they are many, and the mean size below which they are small, in bytes.

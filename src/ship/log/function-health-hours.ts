@@ -1,12 +1,11 @@
 import { utf8Length } from "../../base/bytes.ts";
 import { clause, Tables } from "../../base/storage/sql.ts";
+import { hourOf } from "../../base/time.ts";
 import { fairly, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH } from "./function-health.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** How many hours of health are kept, the one that is not over included: 30 days. */
 export const FUNCTION_HEALTH_HOURS = 720;
@@ -342,10 +341,6 @@ function add(hours: Map<number, Map<string, Health>>, hour: number, key: string,
 
 function slotOf(timeMs: number): number {
   return Math.floor(timeMs / SLOT_MS);
-}
-
-function hourOf(timeMs: number): number {
-  return Math.floor(timeMs / HOUR_MS);
 }
 
 /** The oldest hour that is kept. */

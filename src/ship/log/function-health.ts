@@ -1,3 +1,4 @@
+import { cut } from "../../base/bytes.ts";
 import { LogBuckets, quantileOf } from "../../formats/sketch/log-buckets.ts";
 
 /**
@@ -97,10 +98,6 @@ export function sketchOfBuckets(counts: Uint32Array): Sketch {
   return sketch;
 }
 
-export function sketchOf(counts: ReadonlyMap<number, number>): Sketch {
-  return [...counts].sort(([a], [b]) => a - b).flat();
-}
-
 function addedSketch(a: Sketch, b: Sketch): Sketch {
   if (a.length === 0) return b;
   const sum: number[] = [];
@@ -177,14 +174,4 @@ function keptErrors(errors: readonly ErrorCount[]): readonly ErrorCount[] {
  */
 export function folded(message: string): string {
   return cut(message, TEXT_MAX.message).replace(/(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]*|[0-9]+/gi, "#");
-}
-
-/** No half of a pair of surrogates is left at its end. */
-export function cut(text: string, max: number): string {
-  return text.length <= max
-    ? text
-    : text
-        .slice(0, max)
-        .toWellFormed()
-        .replace(/\ufffd$/, "");
 }

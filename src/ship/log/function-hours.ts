@@ -1,4 +1,5 @@
 import { Tables } from "../../base/storage/sql.ts";
+import { hourOf } from "../../base/time.ts";
 import {
   countsText,
   type FunctionCount,
@@ -27,7 +28,6 @@ export type HourRow = { [name in keyof Row]: Row[name] | null } & { hour: number
 
 const NONE: HourRow = { hour: null, counts: null, sources: null };
 
-const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24;
 
 /** Counts of an hour that are gathered beside all else of their shard's row, in characters. */
@@ -174,10 +174,6 @@ function rowOf(hour: number, counts: readonly FunctionCount[]): HourRow {
 
 function countsOf({ counts, sources }: HourRow): FunctionCount[] {
   return counts === null ? [] : parseCounts(counts, sources);
-}
-
-function hourOf(timeMs: number): number {
-  return Math.floor(timeMs / HOUR_MS);
 }
 
 function firstOfDay(hour: number): number {

@@ -1,3 +1,4 @@
+import { cut } from "../../base/bytes.ts";
 import type { Loaded } from "../../formats/queue/load-records.ts";
 import { idOf } from "../../formats/queue/message.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
@@ -7,7 +8,6 @@ import {
   addedErrors,
   BUCKETS,
   bucketOf,
-  cut,
   ERRORS_KEPT,
   type ErrorCount,
   folded,

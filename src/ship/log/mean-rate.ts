@@ -1,4 +1,4 @@
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../base/time.ts";
 
 /**
  * How much came in the last whole minutes, in memory: an object that has just started measures

@@ -1,8 +1,7 @@
 import { SENT_PLACES_MAX } from "../../base/limits.ts";
 import { Tables } from "../../base/storage/sql.ts";
+import { hourOf } from "../../base/time.ts";
 import type { Source } from "../../formats/record/source.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** `refused`: of a sender's requests; `summed`: of its functions, see {@link HealthHours}. */
 export type Crowding = "refused" | "summed";
@@ -14,7 +13,7 @@ export class SentPlaces extends Tables {
    * @param places of which objects may be made: see {@link placesOf}.
    */
   admit(source: Source, places: readonly string[], nowMs: number): boolean {
-    const hour = Math.floor(nowMs / HOUR_MS);
+    const hour = hourOf(nowMs);
     const rows = this.sql.all<{ place: string }>`SELECT place FROM sent WHERE hour = ${hour} AND source = ${source}`;
     const known = new Set(rows.map(({ place }) => place));
     const fresh = places.filter((place) => !known.has(place));
@@ -28,10 +27,10 @@ export class SentPlaces extends Tables {
   crowded(nowMs: number): { source: Source; what: Crowding }[] {
     return this.sql.all`
       SELECT DISTINCT source, place AS what FROM sent
-      WHERE hour >= ${Math.floor(nowMs / HOUR_MS) - 1} AND place IN ('refused', 'summed') ORDER BY source, what`;
+      WHERE hour >= ${hourOf(nowMs) - 1} AND place IN ('refused', 'summed') ORDER BY source, what`;
   }
 
   sweep(nowMs: number): void {
-    this.sql.run`DELETE FROM sent WHERE hour < ${Math.floor(nowMs / HOUR_MS) - 1}`;
+    this.sql.run`DELETE FROM sent WHERE hour < ${hourOf(nowMs) - 1}`;
   }
 }

@@ -1,3 +1,4 @@
+import { isObject } from "../../base/bytes.ts";
 import type { AccountStatus, ShardLoad } from "./account-status.ts";
 import { joinedSlots } from "./function-health-hours.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
@@ -36,13 +37,9 @@ export function added<T extends object>(a: T, b: T): T {
     const other: unknown = b[name as keyof T];
     if (name.endsWith("Ms")) return [name, earlier(one as number | null, other as number | null)];
     if (typeof one === "number" && typeof other === "number") return [name, one + other];
-    return [name, isFields(one) && isFields(other) ? added(one, other) : one];
+    return [name, isObject(one) && isObject(other) ? added(one, other) : one];
   });
   return Object.fromEntries(fields) as T;
-}
-
-function isFields(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function mostOf(a: ShardLoad, b: ShardLoad): ShardLoad {

@@ -62,7 +62,7 @@ import { Totals } from "./totals.ts";
 const SWEEP_EVERY_MS = 86_400_000;
 
 /** How long it may take until a job that starts at the earliest time is known here, in ms. */
-export const CONFIRM_MS = 10_000;
+export const JOB_KNOWN_MS = 10_000;
 
 /** How long records stay at least while pages watch them, in ms. */
 const WATCHED_KEEP_MS = 60_000;
@@ -217,7 +217,7 @@ export class TraceLog extends DurableObject<Env> {
   /** How much of what is read stays. While pages are open, they read what is new. */
   #keepPolicy(): Keep {
     const [keepMs, watchedMs] = [readKeepMs(this.env), this.#isWatched() ? WATCHED_KEEP_MS : 0];
-    return { ms: Math.max(keepMs === 0 ? 0 : keepMs + CONFIRM_MS, watchedMs), bytes: this.keptMaxBytes };
+    return { ms: Math.max(keepMs === 0 ? 0 : keepMs + JOB_KNOWN_MS, watchedMs), bytes: this.keptMaxBytes };
   }
 
   /** Pages are open. */
@@ -790,7 +790,7 @@ export class TraceLog extends DurableObject<Env> {
     const keepMs = readKeepMs(this.env);
     const endedMs = this.#sql.only<number>`SELECT kept_since_ms FROM state`;
     const now = platform.now();
-    return keepMs === 0 ? null : Math.min(now, Math.max(endedMs === 0 ? 0 : endedMs + CONFIRM_MS, now - keepMs));
+    return keepMs === 0 ? null : Math.min(now, Math.max(endedMs === 0 ? 0 : endedMs + JOB_KNOWN_MS, now - keepMs));
   }
 
   /** null: it is not measured yet. */

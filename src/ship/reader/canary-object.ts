@@ -1,16 +1,15 @@
 import { createHash } from "node:crypto";
+import { HOUR_MS, hourOf, MINUTE_MS } from "../../base/time.ts";
 import { encoderKindOf, encoderOf } from "../../formats/object/encoders.ts";
 import { keyBelow, objectTag, PROBE_DAY } from "../../formats/object/keys.ts";
 import type { OutputFormat } from "../../formats/output/format.ts";
 import { recordLine } from "../../formats/record/encode.ts";
 import type { TraceRecord } from "../../formats/record/fields.ts";
 import { RecordLine } from "../../formats/record/line.ts";
-import { hourOf, hourStartMs } from "./upload-health.ts";
 
 /** Readers that find a canary can leave it out by this name. */
 export const CANARY_SCRIPT_NAME = "logship-canary";
 
-const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
 /** As in keys.ts: 2^32 divided by the golden ratio. It spreads consecutive numbers. */
@@ -38,8 +37,8 @@ export function canaryMinute(jobId: number): number {
  */
 export function canaryAfter(jobId: number, timeMs: number): number {
   const hour = hourOf(timeMs);
-  const thisHourMs = hourStartMs(hour) + canaryMinute(jobId) * MINUTE_MS;
-  return thisHourMs > timeMs ? thisHourMs : thisHourMs + hourStartMs(1);
+  const thisHourMs = hour * HOUR_MS + canaryMinute(jobId) * MINUTE_MS;
+  return thisHourMs > timeMs ? thisHourMs : thisHourMs + HOUR_MS;
 }
 
 /**

@@ -1,5 +1,7 @@
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
+import { HOUR_MS } from "../../base/time.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -7,6 +9,7 @@ import { isOpen } from "../job/windows.ts";
 import { placeOf } from "../log/nodes.ts";
 import { type CanaryFinding, notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
+import type { READER_STEPS } from "./reader-migrations.ts";
 import { ReaderPart } from "./reader-part.ts";
 import type { ReaderState } from "./reader-state.ts";
 import type { CanaryStatus } from "./statuses.ts";
@@ -170,21 +173,7 @@ function unwritten(why: string, startedMs: number): CanaryTry {
   return { finding, wroteMs: startedMs, sent: null };
 }
 
-/** The row of a job's canary, as schema.ts declares it. */
-type CanaryRow = {
-  destination_version: number;
-  state: CanaryStatus["state"];
-  since_ms: number;
-  why: string | null;
-  last_ok_ms: number | null;
-  last_run_ms: number | null;
-  next_ms: number;
-  tries: number;
-  unread: number;
-  sha256: string | null;
-  bytes: number | null;
-  before_sha256: string | null;
-};
+type CanaryRow = RowOf<typeof READER_STEPS, "canary"> & { state: CanaryStatus["state"] };
 
 /** What a try did, and found. */
 interface CanaryTry {
@@ -200,8 +189,6 @@ const AGAIN_MS: readonly number[] = [15_000, 60_000, 180_000];
 
 /** A store that asks for more patience than this, in ms, counts as failing. */
 const PATIENCE_MS = 300_000;
-
-const HOUR_MS = 3_600_000;
 
 /**
  * A canary is overdue after this long, in ms: three intervals of the cron, which stands in for the

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Sql, verbatim } from "../../base/storage/sql.ts";
+import { dayOf } from "../../base/time.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
@@ -75,7 +76,7 @@ export function fixObject(
  * not go before what happens now. A backlog is of the day of its intake, however late it comes.
  */
 function isFar({ day, oldest_taken_ms }: BatchRow): boolean {
-  return Math.abs(day - Math.floor(oldest_taken_ms / 86_400_000)) > 1;
+  return Math.abs(day - dayOf(oldest_taken_ms)) > 1;
 }
 
 /** The same of an object's row. */

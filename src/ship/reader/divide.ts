@@ -1,5 +1,5 @@
 import { constants, inflateRawSync } from "node:zlib";
-import { concat, parsedJson } from "../../base/bytes.ts";
+import { concat, isObject, parsedJson } from "../../base/bytes.ts";
 import { deflateFragment } from "../../base/deflate.ts";
 import { FRAGMENT_MAX_RAW_BYTES } from "../../base/limits.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
@@ -35,7 +35,7 @@ export function areLines({ content_type, head }: ObjectRow): boolean {
 export function fieldsOf(object: ObjectRow, chunks: Chunks): ReadonlySet<string> | null {
   const first = areLines(object) ? linesOf(object, { chunks }).next().value : undefined;
   const record = first === undefined ? null : parsedJson(new TextDecoder().decode(first));
-  return typeof record === "object" && record !== null && !Array.isArray(record) ? new Set(Object.keys(record)) : null;
+  return isObject(record) ? new Set(Object.keys(record)) : null;
 }
 
 /** The lines of an object that is NDJSON. */

@@ -1,50 +1,14 @@
 import { MANIFEST_EMPTY_DAYS_MAX } from "../../base/limits.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { Listing, Wanted } from "./deliveries.ts";
+import type { READER_STEPS } from "./reader-migrations.ts";
 import type { ManifestDays, ManifestStatus } from "./statuses.ts";
 
-/** The rows of a job's manifests, as schema.ts declares them. */
-
-export type ChainRow = {
-  since_version: number;
-  place: string;
-  begun_day: number;
-  position: number;
-  last_name: string | null;
-  last_sha256: string | null;
-  last_ms: number | null;
-  listed_open_day: number | null;
-  open_day: number | null;
-  begun_ms: number;
-  at_day: number;
-  at_node: number;
-  at_delivery: number;
-  tries: number;
-  next_ms: number;
-  failing_ms: number | null;
-  why: string | null;
-};
+export type ChainRow = RowOf<typeof READER_STEPS, "manifest_chain">;
 
 /** A manifest that is signed, and not known to be written. */
-export type ManifestRow = {
-  day: number;
-  number: number;
-  place: string;
-  key: string;
-  sha256: string;
-  md5: string;
-  records: number;
-  at_node: number;
-  at_delivery: number;
-  counts: string;
-  body: ArrayBuffer;
-};
-
-type NodeRow = {
-  listed: number;
-  delivered: number;
-  count: number;
-};
+export type ManifestRow = RowOf<typeof READER_STEPS, "manifest">;
 
 /** More than any delivery. */
 const ALL = 1e15;
@@ -145,7 +109,7 @@ export class ManifestRows extends Tables {
   }
 
   /** Keeps a manifest, whose bytes no later step makes again. */
-  keep(manifest: Omit<ManifestRow, "body">, body: Uint8Array<ArrayBuffer>): void {
+  keep(manifest: Omit<ManifestRow, "id" | "body">, body: Uint8Array<ArrayBuffer>): void {
     this.sql.insert("manifest", { id: 1, ...manifest, body: body.buffer });
   }
 
@@ -196,8 +160,8 @@ export class ManifestRows extends Tables {
     };
   }
 
-  #node(node: number): NodeRow | null {
-    return this.sql.first`SELECT listed, delivered, count FROM manifest_node WHERE node = ${node}`;
+  #node(node: number): RowOf<typeof READER_STEPS, "manifest_node"> | null {
+    return this.sql.first`SELECT * FROM manifest_node WHERE node = ${node}`;
   }
 
   #numberOf(day: number): number {

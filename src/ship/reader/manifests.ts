@@ -3,6 +3,7 @@ import { utf8Length } from "../../base/bytes.ts";
 import { MANIFEST_AGAIN_MS, MANIFEST_MAX_BYTES, MANIFEST_QUIET_MS, OBJECT_HISTORY_MS } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
+import { dayOf } from "../../base/time.ts";
 import {
   encodeManifest,
   type ListedObject,
@@ -48,8 +49,6 @@ export interface ManifestHost {
   commit(change: () => void): void;
 }
 
-const DAY_MS = 86_400_000;
-
 /** Manifests that are written in one go; the next alarm, or the cron, goes on. */
 const AT_ONCE = 50;
 
@@ -69,7 +68,6 @@ const AGAIN_MS = 60_000;
  * docs/reading.md
  */
 export class Manifests {
-  readonly ctx: DurableObjectState;
   readonly #rows: ManifestRows;
   readonly #state: ReaderState;
   readonly #host: ManifestHost;
@@ -79,7 +77,6 @@ export class Manifests {
   running: Promise<void> | null = null;
 
   constructor(ctx: DurableObjectState, state: ReaderState, host: ManifestHost) {
-    this.ctx = ctx;
     this.#rows = new ManifestRows(ctx.storage.sql);
     this.#state = state;
     this.#host = host;
@@ -429,8 +426,4 @@ function listed(of: Delivered, node: number, sinceVersion: number): ListedObject
     ...(of.copyOf !== null && { copy_of: of.copyOf }),
     ...(of.elsewhere === 1 ? { at: "elsewhere" as const } : of.place < sinceVersion && { at: "unknown" as const }),
   };
-}
-
-function dayOf(timeMs: number): number {
-  return Math.floor(timeMs / DAY_MS);
 }

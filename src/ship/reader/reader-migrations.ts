@@ -36,7 +36,7 @@ export const READER_STEPS = [
         listed_open_day   INTEGER NOT NULL DEFAULT 0, -- and the one after it
         last_complete_ms  INTEGER,                    -- in the first node: of the whole job
         last_received_ms  INTEGER,                    -- when records last came
-        passes            INTEGER NOT NULL DEFAULT 0, -- objects that the job's own destination has taken
+        passes            INTEGER NOT NULL DEFAULT 0, -- objects that the job's own destination has taken, in whole or in part
         failures          INTEGER NOT NULL DEFAULT 0, -- uploads in a row
         failing_since_ms  INTEGER,                    -- of the first failure after the last success
         resume_ms         INTEGER NOT NULL DEFAULT 0, -- after a failure, nothing is tried before
@@ -44,7 +44,7 @@ export const READER_STEPS = [
         parked            INTEGER NOT NULL DEFAULT 0, -- the last failure needs a change by the user
         last_error_ms     INTEGER,
         error_message     TEXT,
-        unconditional     INTEGER NOT NULL DEFAULT 0, -- what is known of the store, see rows.ts
+        unconditional     INTEGER NOT NULL DEFAULT 0, -- what is known of the store, see SET_ASIDE_LAST
         swept_ms          INTEGER NOT NULL DEFAULT 0,
         health            TEXT                        -- JSON of HealthHour: not in health_hour yet
       ) STRICT;
@@ -63,7 +63,7 @@ export const READER_STEPS = [
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE batch (                            -- records of one UTC day, or part of it, that wait to be cut
         day             INTEGER NOT NULL,             -- since the epoch
-        part            TEXT NOT NULL DEFAULT '',     -- of that day, as the job's path tells them apart
+        part            TEXT NOT NULL DEFAULT '',     -- of that day, as the job's path tells them apart; '': none
         id              INTEGER NOT NULL,
         records         INTEGER NOT NULL,
         raw_bytes       INTEGER NOT NULL,             -- of these and the delimiters between them
@@ -106,18 +106,18 @@ export const READER_STEPS = [
         state           TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'set_aside', 'discarded')),
         attempts        INTEGER NOT NULL DEFAULT 0,
         next_attempt_ms INTEGER NOT NULL DEFAULT 0,
-        doubtful        INTEGER NOT NULL DEFAULT 0,   -- an attempt ended without an answer: it may be there
+        doubtful        INTEGER NOT NULL DEFAULT 0,   -- one of DOUBT: whether it may be there though it waits
         verified        INTEGER,                      -- delivered, and the store said so or showed it
         error           TEXT,
         failing_ms      INTEGER,                      -- since when it fails; NULL: it does not
         passes          INTEGER NOT NULL DEFAULT 0,   -- reader.passes when it failed last
-        answer          TEXT,                         -- what its destination said when it was set aside
+        answer          TEXT,                         -- what its destination said when it was set aside: a stranger's text
         uploaded_ms     INTEGER,
         aside_ms        INTEGER,                      -- when it was last set aside
-        far             INTEGER NOT NULL DEFAULT 0,   -- its lane, see rows.ts
+        far             INTEGER NOT NULL DEFAULT 0,   -- its lane, one of FAR
         replay          TEXT,                         -- of a copy that a replay wrote: the replay's id
         replay_of       INTEGER,                      -- and the number of the object that it is a copy of
-        elsewhere       TEXT,                         -- masked: where it went instead of its job's destination
+        elsewhere       TEXT,                         -- masked: where it went instead of its job's destination; of a copy, bucket and endpoint
         target          TEXT,                         -- JSON of Target, while it waits: sealed; NULL: its job's
         origin          TEXT,                         -- JSON of Origin: which records of which object its own were
         delivery        INTEGER,                      -- of reader.deliveries; NULL: it is not delivered

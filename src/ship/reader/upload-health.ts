@@ -1,8 +1,7 @@
 import { columns } from "../../base/storage/sql.ts";
+import { hourOf } from "../../base/time.ts";
 import type { FailureCause } from "../destinations/failure.ts";
 import { ReaderPart } from "./reader-part.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** How many hours are kept, the one that is not over included: 30 days. */
 export const HEALTH_HOURS = 720;
@@ -34,16 +33,6 @@ export interface HealthHour {
   longestMs: number;
 }
 
-/** The hour, since the epoch, that a time in ms belongs to. */
-export function hourOf(ms: number): number {
-  return Math.floor(ms / HOUR_MS);
-}
-
-/** When an hour begins, in ms since the epoch. */
-export function hourStartMs(hour: number): number {
-  return hour * HOUR_MS;
-}
-
 export function emptyHour(hour: number): HealthHour {
   return {
     hour,
@@ -72,16 +61,16 @@ export function withAttempt(before: HealthHour, attempt: CountedAttempt): Health
   return sumOf(before, one);
 }
 
-/** The sum of two counts of the same hour, of two segments of one reader. */
+/** The sum of two counts, under the hour of the first. A cause may have any name. */
 export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
-  const causes = { ...a.causes };
-  for (const [cause, count] of Object.entries(b.causes)) causes[cause] = (causes[cause] ?? 0) + count;
+  const causes = new Map(Object.entries(a.causes));
+  for (const [cause, count] of Object.entries(b.causes)) causes.set(cause, (causes.get(cause) ?? 0) + count);
   return {
     hour: a.hour,
     ok: a.ok + b.ok,
     retried: a.retried + b.retried,
     failed: a.failed + b.failed,
-    causes,
+    causes: Object.fromEntries(causes),
     records: a.records + b.records,
     bytes: a.bytes + b.bytes,
     rawBytes: a.rawBytes + b.rawBytes,

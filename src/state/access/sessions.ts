@@ -1,7 +1,9 @@
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../../base/limits.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import { sameHash } from "../../formats/secrets/credentials.ts";
 import { SIGN_IN_LINK_MS } from "../../formats/secrets/sign-in-link.ts";
+import type { ACCESS_STEPS } from "./access-migrations.ts";
 
 /**
  * The owner of a session. The admin's holds a proof of the ADMIN_TOKEN it was opened with: another
@@ -24,16 +26,7 @@ export interface UsedLink {
   expiresMs: number;
 }
 
-type SessionRow = {
-  number: number;
-  locator: number;
-  hash: ArrayBuffer;
-  kind: string;
-  holder: string;
-  admin_proof: ArrayBuffer | null;
-  created_ms: number;
-  expires_ms: number;
-};
+type SessionRow = RowOf<typeof ACCESS_STEPS, "session">;
 
 /**
  * Sessions of the dashboard. A session is known by the hash of its id, which only the browser has.

@@ -1,6 +1,8 @@
 import { ACCESS_COPY_MS, MEMBERS_MAX, TOKENS_MAX } from "../../base/limits.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { columns, Tables, verbatim } from "../../base/storage/sql.ts";
 import { emailKey, sameHash } from "../../formats/secrets/credentials.ts";
+import type { ACCESS_STEPS } from "./access-migrations.ts";
 import { type CopiedSecret, isOver, isUnproven, type Known, type Proof } from "./proofs.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
 import { locatorOf } from "./sessions.ts";
@@ -26,15 +28,7 @@ export interface Member {
 /** `full`: the maximum is reached. `taken`: there is a member with this address. */
 export type Added = "added" | "full" | "taken";
 
-type TokenRow = {
-  id: string;
-  name: string;
-  permissions: string;
-  hash: ArrayBuffer;
-  expires_on: string | null;
-  expires_ms: number | null;
-  created_ms: number;
-};
+type TokenRow = RowOf<typeof ACCESS_STEPS, "token">;
 
 const MEMBER = columns("id", "email", "role", "createdMs", "modifiedMs");
 

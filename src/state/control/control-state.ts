@@ -1,27 +1,14 @@
 import { DEDUP_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../../base/limits.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { Given } from "../../ship/job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../../ship/job/config.ts";
+import type { CONTROL_STEPS } from "./control-migrations.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 
-export type JobRow = {
-  id: number;
-  body: string;
-  config: string;
-  created_ms: number;
-  modified_ms: number;
-  deleted_ms: number | null;
-};
+export type JobRow = RowOf<typeof CONTROL_STEPS, "job">;
 
-type ControlRow = {
-  epoch: string;
-  version: number;
-  mark: string;
-  next_id: number;
-  confirmed_version: number;
-  shards: string;
-  key_shards: number | null;
-};
+type ControlRow = RowOf<typeof CONTROL_STEPS, "control">;
 
 /**
  * A restored storage does not know which ids it had given, and may be restored

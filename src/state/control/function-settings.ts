@@ -1,8 +1,10 @@
 import { utf8Length } from "../../base/bytes.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../../base/limits.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { OptOut, Window } from "../../ship/job/config.ts";
 import { isOpen, optOutWindows, remembered } from "../../ship/job/windows.ts";
+import type { CONTROL_STEPS } from "./control-migrations.ts";
 import type { KeptSettings, TailConsumer } from "./function-schema.ts";
 
 /** `unset` ships, like `on`: attaching the function, or sending its events, is opting in. */
@@ -44,15 +46,7 @@ export interface Switch {
  */
 const OPT_OUTS_MAX_BYTES = 1_800_000;
 
-type SettingRow = {
-  name: string;
-  logging: "on" | "off" | null;
-  tail_consumers: string | null;
-  kept: string | null;
-  windows: string;
-  switched_version: number;
-  modified_ms: number;
-};
+type SettingRow = RowOf<typeof CONTROL_STEPS, "function_setting"> & { logging: "on" | "off" | null };
 
 /**
  * Part of the control plane: settings of functions, and when their logging was off. A function

@@ -1,7 +1,9 @@
 import { concat } from "../../base/bytes.ts";
 import { LOCAL_FUNCTIONS_MAX, ROW_MAX_BYTES } from "../../base/limits.ts";
+import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { LocalCode, ModuleKind, StoredCode } from "../functions/local-types.ts";
+import type { CONTROL_STEPS } from "./control-migrations.ts";
 
 /**
  * {@link LocalCode} with lengths in place of bytes. The function's chunks hold the bytes of all
@@ -11,10 +13,7 @@ interface Manifest extends Omit<LocalCode, "modules"> {
   modules: { name: string; kind: ModuleKind; length: number }[];
 }
 
-type FunctionRow = {
-  version: string;
-  manifest: string;
-};
+type FunctionRow = RowOf<typeof CONTROL_STEPS, "local_function">;
 
 /**
  * Part of the control plane: code of functions in local development. Call methods that write in a

@@ -1,5 +1,5 @@
 import { toHex } from "../../base/bytes.ts";
-import { type ApiError, CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import { CODE, faultsError, notFound, oneError, unavailable } from "../../base/errors.ts";
 import { MEMBERS_MAX, TOKENS_MAX } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
@@ -69,9 +69,9 @@ async function deleteToken(c: AppContext): Promise<Response> {
   // Its permissions never change, so they may be checked before.
   const tokens: Token[] = await register.tokens();
   const token = tokens.find((each) => each.id === id);
-  if (token === undefined) throw none("token");
+  if (token === undefined) throw notFound("no such token");
   requireHeld(c, token.permissions, "revoke");
-  if (!(await register.removeToken(id))) throw none("token");
+  if (!(await register.removeToken(id))) throw notFound("no such token");
   return success(c, { id });
 }
 
@@ -94,7 +94,7 @@ async function changeMember<T>(
   const register = accessRegister(c.env.ACCESS);
   for (let tries = 0; tries < CHANGE_TRIES; tries++) {
     const member: Member | null = await register.member(id);
-    if (member === null) throw none("member");
+    if (member === null) throw notFound("no such member");
     requireHeld(c, ROLES[member.role], "revoke");
     const changed = await change(register, member);
     if (changed) return changed;
@@ -176,10 +176,6 @@ function requireAdded(added: Added, what: "token" | "member", max: number): void
       `creating a new ${what} is not allowed: exceeded max ${what}s allowed (${max})`,
     );
   if (added === "taken") throw oneError(409, CODE.conflict, "a member with this email already exists");
-}
-
-function none(what: "token" | "member"): ApiError {
-  return oneError(404, CODE.noRoute, `no such ${what}`);
 }
 
 /** 32 random hex digits: an id is never used again. */

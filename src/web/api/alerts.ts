@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
+import { CODE, faultsError, notFound } from "../../base/errors.ts";
 import { keepsSecrets } from "../../base/hosts.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
@@ -8,7 +8,6 @@ import { FORMAT, type FormatName } from "../../operate/alerts/alert-formats.ts";
 import type { ReceiverState } from "../../operate/alerts/receiver-state.ts";
 import { RECEIVERS_MAX } from "../../operate/alerts/receivers.ts";
 import { watch } from "../../operate/alerts/watch.ts";
-import type { Secrets } from "../../operate/alerts/webhook.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
 import { bodyOf } from "./body.ts";
 import {
@@ -24,7 +23,15 @@ import {
   type UpdateAlert,
 } from "./docs/alerts.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
-import { type Asked, addressFor, presentCalls, putReceiver, requireReceiver, testReceiver } from "./receivers.ts";
+import {
+  type Asked,
+  addressFor,
+  presentCalls,
+  putReceiver,
+  requireReceiver,
+  type Stored,
+  testReceiver,
+} from "./receivers.ts";
 import type { AppContext, Resources } from "./route.ts";
 
 export const alertRoutes: Resources = {
@@ -58,15 +65,16 @@ async function readAlert(c: AppContext): Promise<Response> {
 
 async function createAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await bodyOf(c, CREATE_ALERT);
-  const askedOf = () => readAsked(sent.format, sent, null, null, { c, config, platform });
-  const { asked, after } = await putReceiver(c, null, config, askedOf);
+  const { asked, after } = await putReceiver(c, null, config, (stored) =>
+    readAsked(sent.format, sent, stored, { c, config, platform }),
+  );
   return success(c, present(after), { status: 201, messages: asked.messages });
 }
 
 async function updateAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await bodyOf(c, UPDATE_ALERT);
-  const { asked, after } = await putReceiver(c, alertId(c), config, (before, known) =>
-    readAsked(before?.format as FormatName, sent, before, known, { c, config, platform }),
+  const { asked, after } = await putReceiver(c, alertId(c), config, (stored) =>
+    readAsked(stored.before?.format as FormatName, sent, stored, { c, config, platform }),
   );
   return success(c, present(after), { messages: asked.messages });
 }
@@ -86,13 +94,13 @@ async function muteIncident(c: AppContext, _config: Config, platform: Platform):
   const untilMs = Date.parse((await bodyOf(c, MUTE_INCIDENT)).until);
   if (untilMs <= platform.now()) throw faultsError(400, CODE.invalid, [past("until")]);
   const id = c.req.param("incident_id") ?? "";
-  if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw noIncident();
+  if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw notFound("there is no such open incident");
   return success(c, { id, muted_until: isoTime(untilMs) });
 }
 
 async function unmuteIncident(c: AppContext): Promise<Response> {
   const id = c.req.param("incident_id") ?? "";
-  if (!(await watch(c.env.WATCH).mute(id, null))) throw noIncident();
+  if (!(await watch(c.env.WATCH).mute(id, null))) throw notFound("there is no such open incident");
   return success(c, { id });
 }
 
@@ -103,19 +111,18 @@ function past(name: string): { pointer: string; message: string } {
 
 /**
  * What is to be stored, and what looks wrong with it.
- * @param before null: a new one. @param known its secrets, if a key opens them.
  * @throws ApiError 400 with every fault.
  */
 function readAsked(
   format: FormatName,
   sent: z.infer<typeof UpdateAlert>,
-  before: ReceiverState | null,
-  known: Secrets | null,
-  { c, config, platform }: { c: AppContext; config: Config; platform: Platform },
+  stored: Stored,
+  { platform, ...at }: { c: AppContext; config: Config; platform: Platform },
 ): Asked & { messages: Message[] } {
+  const { before, known } = stored;
   const { muted_until: mutedUntil } = sent;
   const faults: { pointer: string; message: string }[] = [];
-  const url = addressFor(format, sent.address, before, known?.url ?? null, c, config);
+  const url = addressFor(format, sent.address, stored, at);
   if (!url.ok) faults.push({ pointer: "/address", message: `address: ${url.why}` });
   const { key } = FORMAT[format];
   // A recipient of e-mail is no URL, and has no secret.
@@ -155,10 +162,6 @@ function sentWords(secret: string): string {
 function alertId(c: AppContext): number {
   const id = Number(c.req.param("alert_id"));
   return id === WEBHOOK ? Number.NaN : id;
-}
-
-function noIncident(): ApiError {
-  return oneError(404, CODE.noRoute, "there is no such open incident");
 }
 
 function present(state: ReceiverState): Alert {

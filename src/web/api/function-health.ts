@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { Platform } from "../../base/platform.ts";
+import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import {
@@ -13,7 +14,6 @@ import {
 } from "../../ship/log/function-health.ts";
 import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../../ship/log/function-health-hours.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
-import { hourOf, hourStartMs } from "../../ship/reader/upload-health.ts";
 import { ERRORS_SHOWN, type FunctionHealth, type FunctionSum, READ_FUNCTION_HEALTH } from "./docs/function-health.ts";
 import { isoTime, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";
@@ -43,7 +43,7 @@ function presentHealth(script: string, found: readonly HourHealth[], since: numb
     const parts = byHour.get(since + i) ?? [];
     const sum = parts.reduce((all, { health }) => addedHealth(all, health), NO_HEALTH);
     return {
-      hour: isoTime(hourStartMs(since + i)),
+      hour: isoTime((since + i) * HOUR_MS),
       ...presentSum(sum),
       partial: parts.some(({ isPartial }) => isPartial),
     };
@@ -55,8 +55,8 @@ function presentHealth(script: string, found: readonly HourHealth[], since: numb
   );
   const shown = fairly(errors, ERRORS_SHOWN, ({ source }) => source).map(({ error }) => error);
   return {
-    since: isoTime(hourStartMs(since)),
-    until: isoTime(hourStartMs(until)),
+    since: isoTime(since * HOUR_MS),
+    until: isoTime(until * HOUR_MS),
     total: presentSum(all),
     hours,
     errors: addedErrors(shown).map((error) => presentError(script, error)),

@@ -1,4 +1,4 @@
-import { type ApiError, CODE, notInForce, oneError, requireStored, unavailable } from "../../base/errors.ts";
+import { CODE, notFound, notInForce, oneError, requireStored, unavailable } from "../../base/errors.ts";
 import type { FunctionCount } from "../../ship/log/function-counts.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { isScriptName, type KeptSettings, keptOf } from "../../state/control/function-schema.ts";
@@ -53,7 +53,7 @@ async function deleteFunction(c: AppContext): Promise<Response> {
   const name = scriptName(c);
   const count = await readCount(c, name);
   const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
-  if (change === null && count === null) throw noSuchFunction();
+  if (change === null && count === null) throw notFound("no such function");
   if (change !== null) requireInForce(change, name);
   // Last: while it is counted the function is known, so a request that failed half-way can be
   // repeated.
@@ -164,12 +164,8 @@ export async function requireFunction(c: AppContext): Promise<Known> {
     controlPlane(c.env.CONTROL).attachment(name) as Promise<AttachmentFact | null>,
     readCount(c, name),
   ]);
-  if (setting === null && attachment === null && count === null) throw noSuchFunction();
+  if (setting === null && attachment === null && count === null) throw notFound("no such function");
   return { name, setting, count, attachment };
-}
-
-function noSuchFunction(): ApiError {
-  return oneError(404, CODE.noRoute, "no such function");
 }
 
 /**

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { CODE, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
+import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { jobHealth } from "../../ship/reader/all-readers.ts";
-import { HEALTH_HOURS, type HealthHour, hourOf, hourStartMs, seriesOf } from "../../ship/reader/upload-health.ts";
+import { HEALTH_HOURS, type HealthHour, seriesOf } from "../../ship/reader/upload-health.ts";
 import { AskedTime, Count, OF_HOURS, Time } from "./docs/common.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { requireJob } from "./jobs.ts";
@@ -78,7 +79,7 @@ function timeAsked(c: AppContext, name: string): number | null {
 
 function present({ hour, ok, retried, failed, causes, ...of }: HealthHour): z.infer<typeof Hour> {
   return {
-    hour: isoTime(hourStartMs(hour)),
+    hour: isoTime(hour * HOUR_MS),
     uploads: { ok, retried, failed },
     errors: causes,
     records: of.records,

@@ -1,4 +1,4 @@
-import { type ApiError, CODE, oneError, unavailable } from "../../base/errors.ts";
+import { type ApiError, CODE, notFound, oneError, unavailable } from "../../base/errors.ts";
 import { OBJECT_TEXT_MAX_BYTES } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import { streamOf } from "../../base/streams.ts";
@@ -63,7 +63,7 @@ async function requireEntry(c: AppContext): Promise<ObjectEntry> {
   const { config } = await requireJob(c);
   const text = c.req.param("number") ?? "";
   const entry = /^[1-9]\d{0,14}$/.test(text) ? await jobObject(c.env, config.id, Number(text)) : null;
-  if (entry === null) throw oneError(404, CODE.noRoute, "no such object; delivered objects are listed for 30 days");
+  if (entry === null) throw notFound("no such object; delivered objects are listed for 30 days");
   return entry;
 }
 
@@ -107,7 +107,7 @@ async function reading(read: () => Promise<Response>): Promise<Response> {
     const words = `the object cannot be read: ${error.message}`;
     switch (error.kind) {
       case "gone":
-        throw oneError(404, CODE.noRoute, words);
+        throw notFound(words);
       case "forbidden":
         throw oneError(403, CODE.notAllowed, words);
       case "refused":

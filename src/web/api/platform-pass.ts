@@ -6,7 +6,7 @@
  */
 
 import { encodeUtf8 } from "../../base/bytes.ts";
-import { CODE, oneError } from "../../base/errors.ts";
+import { CODE, notFound, oneError } from "../../base/errors.ts";
 import { UPLOAD_PACE, UPLOAD_STREAMED_MAX_BYTES, UPSTREAM_MS } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config, Upstream } from "../../config.ts";
@@ -41,7 +41,7 @@ export function isForPlatform(c: AppContext, accountId: string): boolean {
 /** @throws ApiError as the script routes do; 404 for a path that is no plain one. */
 export async function passOn(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const segments = segmentsOf(c);
-  if (segments === null) throw oneError(404, CODE.noRoute, "no such route");
+  if (segments === null) throw notFound("no such route");
   const { ask, open, upstream } = link(c, config, platform);
   const method = methodOf(c) as Method;
   const [, , ...place] = segments;

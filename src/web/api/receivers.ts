@@ -3,7 +3,7 @@
  * Each is known by its id; that of the webhook is fixed.
  */
 
-import { CODE, oneError, unavailable } from "../../base/errors.ts";
+import { CODE, notFound, oneError, unavailable } from "../../base/errors.ts";
 import { errorText, log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
@@ -39,7 +39,15 @@ export async function readReceiver(c: AppContext, id: number): Promise<ReceiverS
 export async function requireReceiver(c: AppContext, id: number): Promise<ReceiverState> {
   const found = await readReceiver(c, id);
   if (found !== null) return found;
-  throw oneError(404, CODE.noRoute, `there is no ${id === WEBHOOK ? "webhook" : "such receiver of alerts"}`);
+  throw notFound(`there is no ${id === WEBHOOK ? "webhook" : "such receiver of alerts"}`);
+}
+
+/** What a receiver is. */
+export interface Stored {
+  /** null: a new receiver. */
+  before: ReceiverState | null;
+  /** null: there are none, or no key opens them. */
+  known: Secrets | null;
 }
 
 /** What a receiver is to become. */
@@ -50,21 +58,20 @@ export interface Asked extends Omit<ReceiverDraft, "sealed" | "shown" | "origin"
 /**
  * Stores a receiver.
  * @param id null: a new one. The webhook is made if there is none.
- * @param askedOf from the present receiver, and its secrets if a key opens them; again if another
- *   change comes first.
+ * @param askedOf is called again if another change comes first.
  * @throws ApiError 404 if there is none; 409 if there are too many, or others keep changing it.
  */
 export async function putReceiver<T extends Asked>(
   c: AppContext,
   id: number | null,
   config: Config,
-  askedOf: (before: ReceiverState | null, known: Secrets | null) => T,
+  askedOf: (stored: Stored) => T,
 ): Promise<{ asked: T; after: ReceiverState }> {
   const { accountId, keys } = config;
   for (let tries = 0; tries < PUT_TRIES; tries++) {
     const before = await beforePut(c, id);
     const known = before && decryptSecrets(before.sealed, accountId, keys);
-    const asked = askedOf(before, known);
+    const asked = askedOf({ before, known });
     const { secrets, enabled, staysGone, chosen } = asked;
     const draft: ReceiverDraft = {
       ...{ enabled, staysGone, origin: originOf(c, config), chosen },
@@ -86,26 +93,20 @@ async function beforePut(c: AppContext, id: number | null): Promise<ReceiverStat
   return id === WEBHOOK ? readReceiver(c, id) : requireReceiver(c, id);
 }
 
-/**
- * The address that a body asks for, checked; the stored one where it is left out, or masked.
- * @param before null: a new receiver.
- * @param known the stored address; null: there is none, or no key opens it.
- */
+/** The address that a body asks for, checked; the stored one where it is left out, or masked. */
 export function addressFor(
   format: ReceiverFormat,
   sent: string | undefined,
-  before: ReceiverState | null,
-  known: string | null,
-  { env }: AppContext,
-  config: Config,
+  { before, known }: Stored,
+  { c, config }: { c: AppContext; config: Config },
 ): Parsed<string> {
   if (before !== null && (sent === undefined || sent === before.shown))
     return known === null
       ? { ok: false, why: "no key opens the stored one; send it again" }
-      : { ok: true, value: known };
+      : { ok: true, value: known.url };
   const usual = format === "generic" ? null : FORMAT[format].url;
   if (!sent) return usual === null ? { ok: false, why: "is missing" } : { ok: true, value: usual };
-  return parseAddress(format, sent, config.destinations.allowLoopback, env as MailEnv);
+  return parseAddress(format, sent, config.destinations.allowLoopback, c.env as MailEnv);
 }
 
 /**

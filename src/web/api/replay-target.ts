@@ -1,8 +1,10 @@
 /** Where a replay writes, and what would be there twice. */
+
 import type * as z from "zod";
 import { counted } from "../../base/counted.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
+import { dayOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { fillOf, leadsTo, stampedMs } from "../../formats/object/keys.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
@@ -25,8 +27,6 @@ type Asked = Pick<z.infer<typeof AskReplay>, "destination_conf" | "destination_o
 
 /** How long a store may take to answer a test read, in ms. */
 export const READ_WAIT_MS = 15_000;
-
-const DAY_MS = 86_400_000;
 
 /** A destination with its keys. */
 export interface Opened {
@@ -166,9 +166,4 @@ async function standingThere(target: Destination, keys: readonly string[], platf
     return key;
   });
   return (await Promise.all(stands)).find((key) => key !== null) ?? null;
-}
-
-/** Since the epoch. */
-function dayOf(ms: number): number {
-  return Math.floor(ms / DAY_MS);
 }

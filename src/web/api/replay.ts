@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { type ApiError, CODE, faultsError, notInForce, oneError, unavailable } from "../../base/errors.ts";
+import { type ApiError, CODE, faultsError, notFound, notInForce, oneError, unavailable } from "../../base/errors.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import { PRICES, type PriceName } from "../../base/prices.ts";
@@ -66,7 +66,7 @@ async function readReplay(c: AppContext, _config: Config, platform: Platform): P
   const rerun = askedRerun(c, job);
   const found =
     rerun === null ? await replays(c.env.REPLAYS).get(job.config.id, replayId(c)) : await stateOf(c, rerun, platform);
-  if (found === null) throw noReplay();
+  if (found === null) throw notFound("no such replay");
   const problems = found.problems.map(({ number, key, kind, why }) => ({ object: number, key, kind, why }));
   return success(c, { ...presentReplay(found.replay), problems });
 }
@@ -76,7 +76,7 @@ async function cancelReplay(c: AppContext, _config: Config, platform: Platform):
   const rerun = askedRerun(c, job);
   if (rerun === null) {
     const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(job.config.id, replayId(c));
-    if (after === null) throw noReplay();
+    if (after === null) throw notFound("no such replay");
     return success(c, presentReplay(after));
   }
   const { replay } = await stateOf(c, rerun, platform);
@@ -92,7 +92,7 @@ function askedRerun(c: AppContext, { reruns = [] }: StoredJob): Rerun | null {
   const number = rerunNumber(c.req.param("replay_id") ?? "");
   if (number === null) return null;
   const rerun = reruns.find(({ id }) => id === number);
-  if (rerun === undefined) throw noReplay();
+  if (rerun === undefined) throw notFound("no such replay");
   return rerun;
 }
 
@@ -254,11 +254,7 @@ function tooMany(objects: number): string {
 function replayId(c: AppContext): string {
   const id = c.req.param("replay_id") ?? "";
   if (/^[0-9a-f]{32}$/.test(id)) return id;
-  throw noReplay();
-}
-
-function noReplay(): ApiError {
-  return oneError(404, CODE.noRoute, "no such replay");
+  throw notFound("no such replay");
 }
 
 export function presentReplay(replay: ReplayStatus): Replay {

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type * as z from "zod";
-import { CODE, oneError } from "../../base/errors.ts";
+import { notFound } from "../../base/errors.ts";
 import type { Memory } from "../../base/memory.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
@@ -56,7 +56,10 @@ export interface RouteDoc {
   status?: 200 | 201 | 202;
   /** Failures besides those that openapi/failures.ts derives. */
   errors?: readonly 409[];
-  /** Requests that are valid as they stand, if the jobs and functions they name exist. */
+  /**
+   * Requests that are valid as they stand, if the jobs and functions they name exist; default: a
+   * bare one.
+   */
   examples?: readonly RouteExample[];
 }
 
@@ -130,6 +133,6 @@ export function isDataset(name: string): name is Dataset {
 /** @throws ApiError 404 for an unknown dataset. */
 export function requireDataset(c: AppContext): string {
   const dataset = c.req.param("dataset") ?? "";
-  if (!isDataset(dataset)) throw oneError(404, CODE.noRoute, "no such dataset");
+  if (!isDataset(dataset)) throw notFound("no such dataset");
   return dataset;
 }

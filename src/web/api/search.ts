@@ -1,7 +1,9 @@
+import { waitUntil } from "cloudflare:workers";
 import type * as z from "zod";
-import { ApiError, CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import { ApiError, CODE, type ErrorEntry, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
   COUNT_HELD_BYTES,
+  FACET_HELD_BYTES,
   OBJECT_HISTORY_MS,
   SEARCH_BODY_MAX_BYTES,
   SEARCH_HELD_BYTES,
@@ -21,15 +23,16 @@ import { rootOf } from "../../formats/manifest/place.ts";
 import { readPublicKey } from "../../formats/manifest/signing.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
 import { ofRay, part, readQuery } from "../../formats/query/meaning.ts";
+import type { QueryFault } from "../../formats/query/parse.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
-import { answerLines, inWords } from "../../operate/search/answer.ts";
+import { answerLines } from "../../operate/search/answer.ts";
 import { type Archive, beforeTheList } from "../../operate/search/archived.ts";
 import { compareBreadth } from "../../operate/search/breadth.ts";
 import { type CountPlan, countedFields, planCount } from "../../operate/search/count/plan.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
-import type { NotSearched } from "../../operate/search/page.ts";
+import { inWords, type NotSearched } from "../../operate/search/not-searched.ts";
 import { compileQuery } from "../../operate/search/query.ts";
 import type { SearchedJob } from "../../operate/search/source.ts";
 import { type Listed, listSources, type SearchedRerun } from "../../operate/search/sources.ts";
@@ -70,7 +73,8 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const from = read?.cursor.after?.[0];
   const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
     listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed, archive);
-  const free = await takeSlot(c, SEARCH_HELD_BYTES + (plan === null ? 0 : COUNT_HELD_BYTES));
+  const heldBytes = plan === null ? 0 : COUNT_HELD_BYTES + plan.facets.length * FACET_HELD_BYTES;
+  const free = await takeSlot(c, SEARCH_HELD_BYTES + heldBytes);
   try {
     const ids = jobs.map(({ id }) => id);
     notSearched.push(...(await notReadYet(c.env, ids)));
@@ -149,9 +153,13 @@ function askedIn(sent: AskSearch): Question[] {
 function queryOf(text: string): Question | null {
   const read = readQuery(text);
   if (read.ok) return read.question;
-  const { at, message } = read.fault;
+  throw new ApiError(400, [queryError(read.fault)]);
+}
+
+/** The fault of a query, with its place. */
+export function queryError({ at, message }: QueryFault): ErrorEntry {
   const source = { pointer: "/query", at };
-  throw new ApiError(400, [{ code: CODE.notAllowed, message: `query, character ${at + 1}: ${message}`, source }]);
+  return { code: CODE.notAllowed, message: `query, character ${at + 1}: ${message}`, source };
 }
 
 /** @throws ApiError 400 with every fault. */
@@ -219,12 +227,13 @@ async function searchedJobs(
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
     const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {
-      leave("no key opens its stored destination");
+      leave("no key opens its stored destination: enter it again");
       continue;
     }
     const destination = parseDestination(conf, config.destinations);
     if (!destination.ok) leave(`its destination: ${destination.why}`);
-    else if (!termsOf(destination.value).isReadable) leave("its destination cannot be read back");
+    else if (!termsOf(destination.value).isReadable)
+      leave("its destination takes records and gives none back: search there");
     else {
       const root = rootOf(readTemplate(job.path));
       jobs.push({ id: job.id, store: openDestination(destination.value, platform), root, createdMs });
@@ -247,6 +256,9 @@ async function takeSlot(c: AppContext, heldBytes: number): Promise<() => Promise
     throw oneError(429, CODE.tooMany, words, { "Retry-After": "5" });
   }
   const share = await isolateMemory.take(heldBytes);
+  const ended = Promise.withResolvers<void>();
+  // The platform would end this where the client leaves before its answer, and tell no end.
+  waitUntil(ended.promise);
   const end = async (): Promise<void> => {
     share?.release();
     try {
@@ -254,6 +266,7 @@ async function takeSlot(c: AppContext, heldBytes: number): Promise<() => Promise
     } catch (error) {
       log.warn("the end of a search was not told", { error: errorText(error) });
     }
+    ended.resolve();
   };
   if (share !== null) return end;
   await end();

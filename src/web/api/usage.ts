@@ -1,13 +1,14 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, type Platform } from "../../base/platform.ts";
 import { LOG_PRICES } from "../../base/prices.ts";
+import { hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { rulesOf } from "../../ship/job/build.ts";
 import { billOf, type Jobs, type Operation, type OperationName } from "../../ship/log/bill.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { monthName, monthOf, NO_USE } from "../../ship/log/month-use.ts";
 import { jobHealth } from "../../ship/reader/all-readers.ts";
-import { emptyHour, type HealthHour, hourOf, sumOf } from "../../ship/reader/upload-health.ts";
+import { emptyHour, type HealthHour, sumOf } from "../../ship/reader/upload-health.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
 import { type Operations, READ_USAGE } from "./docs/usage.ts";
 import { isoTime, success } from "./envelope.ts";

@@ -41,8 +41,9 @@ async function testWebhook(c: AppContext, config: Config, platform: Platform): P
 
 async function putWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await bodyOf(c, PUT_WEBHOOK);
-  const { asked, after } = await putReceiver(c, WEBHOOK, config, (before, known) => {
-    const url = addressFor("generic", sent.url, before, known?.url ?? null, c, config);
+  const { asked, after } = await putReceiver(c, WEBHOOK, config, (stored) => {
+    const { before, known } = stored;
+    const url = addressFor("generic", sent.url, stored, { c, config });
     if (!url.ok) throw faultsError(400, CODE.invalid, [{ pointer: "/url", message: `url: ${url.why}` }]);
     const kept = known !== null && keepsSecrets(new URL(known.url), new URL(url.value)) ? known : null;
     const isNew = kept === null || sent.rotate === true;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import chartsScript from "./client/charts.client.js";
+import countsScript from "./client/counts.client.js";
 import docsScript from "./client/docs.client.js";
 import findScript from "./client/find.client.js";
 import liveScript from "./client/live.client.js";
@@ -30,13 +31,13 @@ function joined(...files: readonly string[]): string {
 /** The source of the functions that the live view shares with the pages. */
 const SHARED = [
   `const { STEERING, summaryOf, visible } = (${recordTexts})();`,
-  `const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = (${recordFilters})();`,
+  `const { combined, curlOf, identityOf, leavesOf, narrowed } = (${recordFilters})();`,
 ];
 
 /** `page` is on every page, `search` on /search, `live` on /live, `docs` alone on /docs. */
 const SCRIPTS = {
   page: joined(tablesScript, chartsScript, findScript, pageScript),
-  search: joined(searchScript),
+  search: joined(searchScript, countsScript),
   docs: joined(docsScript),
   live: joined(...SHARED, filterScript, linkScript, listScript, recordScript, liveScript),
 } as const;

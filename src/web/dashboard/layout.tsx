@@ -1,7 +1,7 @@
 import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import { type ScriptName, STYLE, scriptPath } from "./assets.ts";
-import { type Entry, FIND_ICON, NAVIGATION, type Section } from "./navigation.ts";
+import { type Entry, FIND_ICON, NAVIGATION } from "./navigation.ts";
 import type { View } from "./page.ts";
 import { visible } from "./parts/foreign.tsx";
 import { Button, Form, may } from "./parts/form.tsx";
@@ -10,18 +10,23 @@ import type { Viewer } from "./session.ts";
 /** Where a page's parts go. No text of a page can contain it: texts are escaped. */
 const SEAM = "<!--parts-->";
 
-/** The markup before and after a page's parts. @param viewer null: signed out. */
-export async function frame(
-  view: View,
-  viewer: Viewer | null,
-  accountId: string,
-): Promise<[before: string, after: string]> {
-  const page = `${await (<Frame view={view} viewer={viewer} accountId={accountId} />).toString()}`;
+interface Framed {
+  view: View;
+  /** null: signed out. */
+  viewer: Viewer | null;
+  accountId: string;
+  /** Of the page. */
+  path: string;
+}
+
+/** The markup before and after a page's parts. */
+export async function frame(framed: Framed): Promise<[before: string, after: string]> {
+  const page = `${await (<Frame {...framed} />).toString()}`;
   const at = page.indexOf(SEAM);
   return [`<!DOCTYPE html>${page.slice(0, at)}`, page.slice(at + SEAM.length)];
 }
 
-const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ view, viewer, accountId }) => (
+const Frame: FC<Framed> = ({ view, viewer, accountId, path }) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -40,16 +45,10 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      {viewer !== null && <Banner viewer={viewer} section={view.section} accountId={accountId} />}
+      {viewer !== null && <Banner viewer={viewer} path={path} accountId={accountId} />}
       <main id="main" tabindex={-1}>
         {viewer === null && raw(MARK)}
-        {view.trail !== undefined && (
-          <nav class="trail" aria-label="Breadcrumb">
-            {view.trail.map(({ href, label }) => (
-              <a href={href}>{visible(label)}</a>
-            ))}
-          </nav>
-        )}
+        {viewer !== null && <Trail steps={[...above(path), ...(view.trail ?? [])]} />}
         <h1>{visible(view.title)}</h1>
         {raw(SEAM)}
       </main>
@@ -57,10 +56,23 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
   </html>
 );
 
+/** The entry of the navigation that a page is below. */
+function above(path: string): Entry[] {
+  return NAVIGATION.flatMap(({ entries }) => entries).filter(({ href }) => path.startsWith(`${href}/`));
+}
+
+const Trail: FC<{ steps: NonNullable<View["trail"]> }> = ({ steps }) =>
+  steps.length === 0 ? null : (
+    <nav class="trail" aria-label="Breadcrumb">
+      {steps.map(({ href, label }) => (
+        <a href={href}>{visible(label)}</a>
+      ))}
+    </nav>
+  );
+
 /** The title of the tab, with the names of the pages above: every job has a page "Objects". */
 function titleOf({ title, trail = [] }: View): string {
-  const [, ...below] = trail;
-  const said = below.map(({ label }) => label).filter((label) => !title.toLowerCase().includes(label.toLowerCase()));
+  const said = trail.map(({ label }) => label).filter((label) => !title.toLowerCase().includes(label.toLowerCase()));
   return [title, ...said.reverse(), "logship"].join(" · ");
 }
 
@@ -76,7 +88,7 @@ const Icon: FC<{ path: string }> = ({ path }) => (
   </svg>
 );
 
-const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }> = ({ viewer, section, accountId }) => (
+const Banner: FC<{ viewer: Viewer; path: string; accountId: string }> = ({ viewer, path, accountId }) => (
   <header class="banner">
     <p class="brand">
       <a href="/">
@@ -91,7 +103,7 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
     <Button type="button" class="small menu" popovertarget="side" label="Menu" />
     {/* A popover on a narrow screen, and simply there on a wide one. */}
     <nav class="side" id="side" popover="auto" aria-label="Main">
-      <a class="find" href="/find" data-find aria-current={section === "find" ? "page" : undefined}>
+      <a class="find" href="/find" data-find aria-current={path === "/find" ? "page" : undefined}>
         <Icon path={FIND_ICON} /> Find <kbd>/</kbd>
       </a>
       {NAVIGATION.map(({ title, entries }) => (
@@ -100,7 +112,11 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
           <ul>
             {entries.map((entry) => (
               <li>
-                <NavigationEntry {...entry} viewer={viewer} isHere={entry.section === section} />
+                <NavigationEntry
+                  {...entry}
+                  viewer={viewer}
+                  isHere={entry.href === path || above(path).includes(entry)}
+                />
               </li>
             ))}
           </ul>

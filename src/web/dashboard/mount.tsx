@@ -191,7 +191,8 @@ function toSignIn(c: AppContext): Response {
 async function render(answer: PageAnswer, who: Viewer | null, c: AppContext): Promise<Response> {
   if (answer instanceof Response) return answer;
   const access = readAccess(c.env);
-  const [before, after] = await frame(answer, who, access.ok ? access.access.accountId : "");
+  const accountId = access.ok ? access.access.accountId : "";
+  const [before, after] = await frame({ view: answer, viewer: who, accountId, path: c.req.path });
   const response = streamed(before, answer.parts, after, answer.status ?? 200);
   if (response.status === 503 || response.status === 429) response.headers.set("Retry-After", "5");
   return response;

@@ -1,22 +1,16 @@
 import type { Permission } from "../../state/access/roles.ts";
 
-export interface Entry<S extends string = string> {
-  section: S;
+export interface Entry {
+  /** All pages below it belong to it. */
+  href: string;
   label: string;
   needs: Permission | null;
   /** Path of an SVG of 16 by 16. */
   icon: string;
-  href: string;
 }
 
-function entry<S extends string>(
-  section: S,
-  label: string,
-  needs: Permission | null,
-  icon: string,
-  href = `/${section}`,
-): Entry<S> {
-  return { section, label, needs, icon, href };
+function entry(href: string, label: string, needs: Permission | null, icon: string): Entry {
+  return { href, label, needs, icon };
 }
 
 export const FIND_ICON = "M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2zM11 11l3.5 3.5";
@@ -26,11 +20,11 @@ export const NAVIGATION = [
   {
     title: "Observe",
     entries: [
-      entry("overview", "Overview", null, "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z", "/"),
-      entry("search", "Search", "logs:read", FIND_ICON),
-      entry("live", "Live", "logs:read", "M1 8h3l2-5 4 10 2-5h3"),
+      entry("/", "Overview", null, "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z"),
+      entry("/search", "Search", "logs:read", FIND_ICON),
+      entry("/live", "Live", "logs:read", "M1 8h3l2-5 4 10 2-5h3"),
       entry(
-        "functions",
+        "/functions",
         "Workers",
         "functions:read",
         "M6 2c-2 0-2 1-2 3s0 3-2 3c2 0 2 1 2 3s0 3 2 3M10 2c2 0 2 1 2 3s0 3 2 3c-2 0-2 1-2 3s0 3-2 3",
@@ -40,26 +34,23 @@ export const NAVIGATION = [
   {
     title: "Ship",
     entries: [
-      entry("jobs", "Jobs", "logs:read", "M2 4h6M2 8h11M2 12h6M10 4.5 13.5 8 10 11.5"),
+      entry("/jobs", "Jobs", "logs:read", "M2 4h6M2 8h11M2 12h6M10 4.5 13.5 8 10 11.5"),
       entry(
-        "status",
+        "/status",
         "Status",
         "logs:read",
         "M8 1.5 13.5 4v4c0 3.5-2.5 5.5-5.5 6.5C5 13.5 2.5 11.5 2.5 8V4zM5.5 8l2 2 3-3.5",
       ),
-      entry("set-aside", "On hold", "logs:edit", "M2 9l2-6h8l2 6v4H2zM2 9h3.5l1 2h3l1-2H14"),
+      entry("/set-aside", "On hold", "logs:edit", "M2 9l2-6h8l2 6v4H2zM2 9h3.5l1 2h3l1-2H14"),
     ],
   },
   {
     title: "Set up",
     entries: [
-      entry("attach", "Attach", null, "M6 2v3M10 2v3M4 5h8v3a4 4 0 0 1-8 0zM8 12v3"),
-      entry("cost", "Cost", "logs:read", "M8 1.5v13M11.5 4.5C11 3 5 2.5 5 5.5c0 3.5 6.5 1.5 6.5 5 0 3-6.5 2.5-7 .5"),
-      entry("access", "Access", "access:edit", "M5.5 7a3 3 0 1 1 2.5 3L7 11v1.5H5.5V14H2v-2.5z"),
-      entry("api", "API", null, "M5 4 1.5 8 5 12M11 4l3.5 4L11 12", "/docs"),
+      entry("/attach", "Attach", null, "M6 2v3M10 2v3M4 5h8v3a4 4 0 0 1-8 0zM8 12v3"),
+      entry("/cost", "Cost", "logs:read", "M8 1.5v13M11.5 4.5C11 3 5 2.5 5 5.5c0 3.5 6.5 1.5 6.5 5 0 3-6.5 2.5-7 .5"),
+      entry("/access", "Access", "access:edit", "M5.5 7a3 3 0 1 1 2.5 3L7 11v1.5H5.5V14H2v-2.5z"),
+      entry("/docs", "API", null, "M5 4 1.5 8 5 12M11 4l3.5 4L11 12"),
     ],
   },
 ];
-
-/** Where a page stands in the navigation. */
-export type Section = (typeof NAVIGATION)[number]["entries"][number]["section"] | "find";

@@ -4,7 +4,6 @@ import type { Config } from "../../config.ts";
 import type { Permission } from "../../state/access/roles.ts";
 import type { ScriptName } from "./assets.ts";
 import type { InnerApi } from "./inner-api.ts";
-import type { Section } from "./navigation.ts";
 import type { Viewer } from "./session.ts";
 
 /**
@@ -52,9 +51,7 @@ export interface View {
   parts: readonly Part[];
   /** Scripts beside `page`. */
   scripts?: readonly ScriptName[];
-  /** Its place in the navigation. */
-  section: Section | null;
-  /** The breadcrumb above the title. */
+  /** The pages between this one and its entry of the navigation. */
   trail?: readonly { href: string; label: string }[];
 }
 

@@ -1,3 +1,4 @@
+import { quoted } from "../../base/bytes.ts";
 import type { RouteExample } from "../api/route.ts";
 import type { CodeSample } from "./openapi-types.ts";
 import { pathParameter } from "./parameters.ts";
@@ -27,9 +28,4 @@ export function curlSample(
     lines.push(`--form ${quoted(`${part.name}=${part.text}${filename};type=${part.mediaType}`)}`);
   }
   return { lang: "Shell", label: name, source: lines.join(" \\\n  ") };
-}
-
-/** As one word of a POSIX shell, without expansion. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -53,7 +53,9 @@ export function operationOf(route: Route, { method, base, path, firstPath }: Pla
     },
     ...(permission !== null && { "x-permission": permission }),
     ...(isAlias && { "x-alias-of": templated(base + firstPath) }),
-    "x-codeSamples": (doc.examples ?? []).map((example) => curlSample(method, base + path, example)),
+    "x-codeSamples": (doc.examples ?? [{ name: doc.summary }]).map((example) =>
+      curlSample(method, base + path, example),
+    ),
   };
 }
 

@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { utf8Length } from "../../../src/base/bytes.ts";
 import { TIME_MAX_MS } from "../../../src/base/limits.ts";
+import { dayOf } from "../../../src/base/time.ts";
 import {
   fillOf,
   folderOf,
@@ -15,7 +16,6 @@ import {
   readTemplate,
   scriptFolder,
 } from "../../../src/formats/object/keys.ts";
-import { utcDay } from "../../../src/formats/record/record.ts";
 import {
   parseDestination,
   parseNewDestination,
@@ -50,7 +50,7 @@ const keyOf = (template: string, ms: number, script: string): string =>
   folderOf(
     template,
     fillOf(
-      utcDay(ms),
+      dayOf(ms),
       ms,
       partOf(readTemplate(template), ms, () => script),
     ),
@@ -119,7 +119,7 @@ describe("a key", () => {
           (!template.hour || Math.floor(a / 3_600_000) % 24 === Math.floor(b / 3_600_000) % 24) &&
           (!template.script || one === other);
         expect(partOf(template, a, () => one) === partOf(template, b, () => other)).toBe(isSamePart);
-        if (utcDay(a) === utcDay(b)) expect(keyOf(each, a, one) === keyOf(each, b, other)).toBe(isSamePart);
+        if (dayOf(a) === dayOf(b)) expect(keyOf(each, a, one) === keyOf(each, b, other)).toBe(isSamePart);
       }),
       { numRuns: 3_000 },
     );
@@ -238,7 +238,7 @@ describe("two templates", () => {
   it("lead to the folders that they fill, whatever the script", () => {
     fc.assert(
       fc.property(path, time, name, (each, ms, script) => {
-        const fill = fillOf(utcDay(ms), ms, "");
+        const fill = fillOf(dayOf(ms), ms, "");
         expect(leadsTo(each, fill, keyOf(each, ms, script))).toBe(true);
         expect(leadsTo(`${each}/x`, fill, keyOf(each, ms, script))).toBe(false);
       }),

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, utf8Length } from "../../../src/base/bytes.ts";
 import { TIME_MAX_MS } from "../../../src/base/limits.ts";
+import { dayOf } from "../../../src/base/time.ts";
 import {
   dayStamp,
   fillOf,
@@ -12,7 +13,6 @@ import {
   PROBE_DAY,
   timeStamp,
 } from "../../../src/formats/object/keys.ts";
-import { utcDay } from "../../../src/formats/record/record.ts";
 import { parseDestination } from "../../../src/ship/destinations/parse.ts";
 import { PRODUCTION } from "../../ship/destinations/context.ts";
 
@@ -34,7 +34,7 @@ const time = fc.oneof(
 /** First and last event of an object: of one day. */
 const span = fc
   .tuple(time, fc.nat({ max: DAY_MS - 1 }))
-  .map(([ms, other]) => [ms, utcDay(ms) * DAY_MS + other].sort((a, b) => a - b) as [number, number]);
+  .map(([ms, other]) => [ms, dayOf(ms) * DAY_MS + other].sort((a, b) => a - b) as [number, number]);
 
 /**
  * What a path is made of: what has more bytes than characters, what a pattern would take for its
@@ -83,7 +83,7 @@ function isBefore(a: string, b: string): boolean {
 }
 
 function keyOf(below: string, [first, last]: readonly [number, number], tag: string): string {
-  return keyBelow(below, fillOf(utcDay(first), first, ""), objectName(first, last, tag, ".log.gz"));
+  return keyBelow(below, fillOf(dayOf(first), first, ""), objectName(first, last, tag, ".log.gz"));
 }
 
 describe("the times in a key", () => {
@@ -91,9 +91,9 @@ describe("the times in a key", () => {
     fc.assert(
       fc.property(time, (ms) => {
         const { day, clock } = parts(ms);
-        expect(dayStamp(utcDay(ms))).toBe(day);
+        expect(dayStamp(dayOf(ms))).toBe(day);
         expect(timeStamp(ms)).toBe(`${day}T${clock}Z`);
-        expect([utcDay(ms) * DAY_MS <= ms, (utcDay(ms) + 1) * DAY_MS > ms]).toEqual([true, true]);
+        expect([dayOf(ms) * DAY_MS <= ms, (dayOf(ms) + 1) * DAY_MS > ms]).toEqual([true, true]);
       }),
       { numRuns: 2_000 },
     );
@@ -124,7 +124,7 @@ describe("the key of an object", () => {
         const name = objectName(...events, "0123abcd", ".log.gz");
         const folder = below.split("{DATE}").join(day);
         expect(keyOf(below, events, "0123abcd")).toBe(folder === "" ? name : `${folder}/${name}`);
-        expect(folderOf(below, fillOf(utcDay(events[0]), events[0], ""))).toBe(folder);
+        expect(folderOf(below, fillOf(dayOf(events[0]), events[0], ""))).toBe(folder);
       }),
       { numRuns: 1_000 },
     );

@@ -114,7 +114,18 @@ describe("a record on call", () => {
     expect(read).toEqual({ ok: false, fault: { at, message: expect.stringContaining(message) } });
   });
 
-  it("escapes of ASCII hide nothing but their own object", () => {
+  it.each([
+    ["https://[2001:db8::1]:8443/x", ["host:[2001:db8::1]", "host:[2001:db8::1]:8443", "host:[2001:*"]],
+    ["https://[2001:db8::1]/x", ["host:[2001:db8::1]", "host:[2001:db8::1]*"]],
+  ])("the host of %s is found with and without its port", (URL, queries) => {
+    for (const query of queries) {
+      const read = readQuery(query);
+      if (!read.ok || read.question === null) throw new Error(query);
+      expect(compileFilter(read.question)({ Event: { Request: { URL } } } as never), query).toBe(true);
+    }
+  });
+
+  it("escapes of letters hide nothing but their own object", () => {
     const one = { ...RECORD, Logs: [{ Message: ['{"customer":"\\u0061lice"}', '{"customer":"bob"}'] }] };
     const passes = (query: string) => {
       const read = readQuery(query);

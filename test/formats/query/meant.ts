@@ -14,8 +14,9 @@ const isObject = (value: unknown): value is Json =>
 const scalarsIn = (value: unknown): unknown[] =>
   typeof value === "object" && value !== null ? Object.values(value).flatMap(scalarsIn) : [value];
 
-const isOfWord = (character: string | undefined): boolean =>
-  character !== undefined && (/[a-z0-9]/.test(character) || character.charCodeAt(0) >= 0x80);
+/** Chinese, Japanese and Thai have no spaces. */
+const isOfWord = (character = ""): boolean =>
+  /^[\p{Alphabetic}\p{N}]$/u.test(character) && !/[\u0e00-\u0e7f\u3000-\u30ff\u4e00-\u9fff]/.test(character);
 
 /** A word may not go on where it ends, unless a star says so. */
 function holds(value: unknown, { text: written, opens, goesOn }: Pattern): boolean {

@@ -1,5 +1,5 @@
 /** What names stand for, in invocations and in rows. */
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { nameOf, SHORT_NAMES } from "../../../src/formats/query/names.ts";
 import { traceRecord } from "../record/samples.ts";
 
@@ -92,4 +92,22 @@ it.each([
 
 it.each([[], {}, { Event: 7, Logs: {}, ScriptVersion: [null] }])("every name finds nothing in %j", (record) => {
   for (const name of Object.keys(SHORT_NAMES)) expect(nameOf(name)?.valuesOf(record)).toEqual([]);
+});
+
+it("leads into no object that is too deep to be written again, as a group or in an answer", () => {
+  const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+  const valuesOf = (text: string) =>
+    nameOf("Fields.a")?.valuesOf({ ...RECORD, Logs: [{ Level: "log", Message: [text], TimestampMs: 0 }] });
+  expect(valuesOf(deep(100))).toEqual([JSON.parse(deep(99))]);
+  expect(valuesOf(deep(10_000))).toEqual([]);
+});
+
+it("parses an object that was logged as a text once, however many names lead into it", () => {
+  const parse = vi.spyOn(JSON, "parse");
+  const names = Array.from({ length: 50 }, (_, i) => nameOf(`Fields.customer.x${i}`));
+  const logs = [`{"customer":{${names.map((_, i) => `"x${i}":${i}`).join()}}}`];
+  const record = { ...RECORD, Logs: [{ Level: "log", Message: logs, TimestampMs: 0 }] };
+  expect(names.flatMap((name) => name?.valuesOf(record))).toEqual(names.map((_, i) => i));
+  expect(parse).toHaveBeenCalledTimes(1);
+  parse.mockRestore();
 });

@@ -155,7 +155,7 @@ describe("a part", () => {
   it("is filtered once, and counts once during a pause", async () => {
     const [some, paused] = [await watch(), await watch()];
     const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "a2" } });
-    some.say({ type: "filter", filter, script: "" });
+    some.say({ type: "filter", filter });
     paused.say({ type: "pause" });
     await Promise.all([some.heard(), paused.heard()]);
     await early("a");

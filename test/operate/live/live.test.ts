@@ -112,7 +112,7 @@ describe("those who watch", () => {
   it("see records, as they arrive, each as its filter wants", async () => {
     const visitor = await Visitor.signedIn();
     const [all, some] = [await watch(visitor), await watch(visitor)];
-    some.say({ type: "filter", filter: filter("b"), script: "" });
+    some.say({ type: "filter", filter: filter("b") });
     expect(await some.next("filter")).toEqual({ type: "filter", faults: [] });
     await push("a", "b", "c");
     const first = await all.next("records");
@@ -124,12 +124,28 @@ describe("those who watch", () => {
     ]);
   });
 
+  it("have a query, or a text as a phrase of one", async () => {
+    const viewing = await watch();
+    const shown = async (wants: object) => {
+      viewing.say({ type: "filter", filter: "", ...wants });
+      expect((await viewing.next("filter")).faults).toEqual([]);
+      await push("card declined", "declined card");
+      return outcomes(await viewing.next("records"));
+    };
+    expect(await shown({ query: "card outcome:declined*" })).toEqual(["declined card"]);
+    expect(await shown({ text: "CARD declined" })).toEqual(["card declined"]);
+    expect(await shown({ text: "(card" })).toEqual([]);
+    expect(await shown({ text: "nothing", query: "card" })).toEqual(["card declined", "declined card"]);
+    viewing.say({ type: "filter", filter: "", query: "(card" });
+    expect((await viewing.next("filter")).faults).toEqual(["this bracket is not closed"]);
+  });
+
   it("are told what is wrong with a filter, and the one before stays", async () => {
     const viewing = await watch();
-    viewing.say({ type: "filter", filter: filter("b"), script: "" });
+    viewing.say({ type: "filter", filter: filter("b") });
     await viewing.next("filter");
     for (const text of ["{", '{"where":{"key":"Nope","operator":"eq","value":1}}', "é".repeat(5_000)]) {
-      viewing.say({ type: "filter", filter: text, script: "" });
+      viewing.say({ type: "filter", filter: text });
       expect((await viewing.next("filter")).faults).not.toEqual([]);
     }
     await push("a", "b");
@@ -140,7 +156,8 @@ describe("those who watch", () => {
     const viewing = await watch();
     // The longest filter, of characters that take two bytes each once there is one above U+00FF.
     const longest = filter(`€${"x".repeat(8_192 - 3 - filter("").length)}`);
-    viewing.say({ type: "filter", filter: longest, script: "s".repeat(1_024), text: "t".repeat(1_024) });
+    // And the longest query, three bytes each.
+    viewing.say({ type: "filter", filter: longest, query: "語".repeat(2_000) });
     expect(await viewing.next("filter")).toEqual({ type: "filter", faults: [] });
     // And with as much under way as possible. A sleep would advance the clock, and end the watch.
     vi.mocked(platform.sleep).mockResolvedValue();
@@ -148,7 +165,7 @@ describe("those who watch", () => {
     for (let n = 0; n < 100; n++) await viewing.next("records");
     viewing.say({ type: "drawn", number: 100 });
     expect((await viewing.next("records")).counts).toMatchObject({ seen: 101, filtered: 101 });
-    viewing.say({ type: "filter", filter: filter("b"), script: "" });
+    viewing.say({ type: "filter", filter: filter("b") });
     await viewing.next("filter");
     await push("a", "b");
     await viewing.next("records");
@@ -176,7 +193,7 @@ describe("those who watch", () => {
     ["what nobody understands", '{"type":"shout"}', 4400],
     ["more than it takes", '{"type":"pause","more":1}', 4400],
     ["that it has drawn what was never sent", '{"type":"drawn","number":1}', 4400],
-    ["too much at once", JSON.stringify({ type: "filter", filter: "x".repeat(33_000), script: "" }), 4413],
+    ["too much at once", JSON.stringify({ type: "filter", filter: "x".repeat(33_000) }), 4413],
   ])("are cut off when one says %s", async (_name, text, code) => {
     const viewing = await watch();
     viewing.say(text);

@@ -78,7 +78,7 @@ export class Viewing {
 
   /** Sends a message, and waits until all earlier ones are handled. */
   async heard(): Promise<void> {
-    this.say({ type: "filter", filter: "{", script: "" });
+    this.say({ type: "filter", filter: "{" });
     await this.next("filter");
   }
 

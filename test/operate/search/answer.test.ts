@@ -6,9 +6,8 @@ import { compileQuery } from "../../../src/operate/search/query.ts";
 const SPAN = { sinceMs: 0, untilMs: 100 };
 
 /** A search of nothing: its answer is three lines. */
-function answering(takenMs: number) {
+function answering(takenMs: number, gone = new AbortController()) {
   let ends = 0;
-  const gone = new AbortController();
   const lines = answerLines({
     ...{ listed: { list: [], listedToMs: null, notSearched: [] }, notSearched: [] },
     ...{ span: SPAN, question: "", token: null, lacked: false, count: null, takenMs, gone: gone.signal },
@@ -46,6 +45,14 @@ describe("the answer of a search", () => {
     await soon();
     if (what === "is gone") gone.abort();
     else await reader.cancel();
+    await soon();
+    expect(ended()).toBe(1);
+  });
+
+  it("has ended where its client was gone before it", async () => {
+    const gone = new AbortController();
+    gone.abort();
+    const { ended } = answering(60_000, gone);
     await soon();
     expect(ended()).toBe(1);
   });

@@ -4,7 +4,8 @@ import { planCount } from "../../../src/operate/search/count/plan.ts";
 import { count } from "../../../src/operate/search/count.ts";
 import type { Cursor } from "../../../src/operate/search/cursor.ts";
 import type { Hit } from "../../../src/operate/search/hits.ts";
-import type { NotSearched, Progress, Sources, WalkBounds } from "../../../src/operate/search/page.ts";
+import type { NotSearched } from "../../../src/operate/search/not-searched.ts";
+import type { Progress, Sources, WalkBounds } from "../../../src/operate/search/page.ts";
 import { type Bounds, search } from "../../../src/operate/search/search.ts";
 import { type Order, pagesOf, QUERY, type Setting } from "./several-jobs.ts";
 

@@ -88,7 +88,7 @@ describe("a count with copies", () => {
 
   it("does not keep all others waiting for an object that it cannot decide", async () => {
     const of = beside(501, 0);
-    // Its last record is later than all others: nothing can be told to be done before it is decided.
+    // Its last record is later than all others: before it is decided, none can be told to be done.
     of.objects.at(-1)?.records.push({ ...minted(501), time: 50 });
     const planned = planCount({}, 100);
     if (!planned.ok) throw new Error();

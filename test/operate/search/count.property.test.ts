@@ -5,6 +5,7 @@ import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { encoderOf } from "../../../src/formats/object/encoders.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { IdentityWriter } from "../../../src/formats/sketch/identities.ts";
+import type { Facet } from "../../../src/operate/search/count/facets.ts";
 import { Groups, type Row } from "../../../src/operate/search/count/groups.ts";
 import { type AskedCount, type CountPlan, planCount } from "../../../src/operate/search/count/plan.ts";
 import { type CountEnd, count } from "../../../src/operate/search/count.ts";
@@ -191,6 +192,9 @@ async function pages(list: readonly Stored[], { asked, onlyFailed, order, bounds
   const sum = new Groups(plan.shape);
   /** Of the page. */
   const last: Row[] = [];
+  let told: readonly Facet[] = [];
+  /** Over all pages: by name and value, and by name of those that were not told. */
+  const facets = new Map<string, number>();
   for (let cursor: Cursor | null = null; ends.length < 200; ) {
     const done = cursor === null ? [] : whollyDone(cursor, areSeveral).map(String);
     const page = ends.length;
@@ -223,14 +227,24 @@ async function pages(list: readonly Stored[], { asked, onlyFailed, order, bounds
         ...{ query, plan, order, cursor, signal: NEVER, platform: { now: () => 0 }, top: 1 },
         bounds: { rawBytes: 1e9, ms: 1e9, atOnce: 2, ...bounds },
       },
-      { progress: () => {}, groups: (rows) => void last.splice(0, last.length, ...rows) },
+      {
+        progress: () => {},
+        groups: (rows, facets) => {
+          last.splice(0, last.length, ...rows);
+          told = facets;
+        },
+      },
     );
     ends.push(end);
+    for (const { name, values, other } of told) {
+      for (const { value, records } of values) addTo(facets, `${name} ${value}`, records);
+      addTo(facets, name, other);
+    }
     if (ends.length > 1 || end.cursor !== null)
       sum.merge(Groups.of(plan.shape, { rows: last, other: end.unlisted.other }));
     if (end.cursor === null) {
       const rows = ends.length === 1 ? last : sum.answer(null, false).rows;
-      return { rows, served, ends };
+      return { rows, facets, served, ends };
     }
     if (JSON.stringify(end.cursor) === JSON.stringify(cursor)) throw new Error("a page got no further");
     cursor = end.cursor;
@@ -247,11 +261,12 @@ const NAMES: Readonly<Record<string, (event: Event) => unknown>> = {
   took: ({ took }) => took,
 };
 
+function addTo(sums: Map<string, number>, key: string, records: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + records);
+}
+
 /** By values and slot: number, sum, 95th percentile and different users. */
-function slowly({ asked, onlyFailed }: Question, events: readonly Event[]) {
-  const wanted = events.filter(
-    ({ time, status }) => time >= SPAN.sinceMs && time < SPAN.untilMs && (!onlyFailed || status === 500),
-  );
+function slowly({ asked }: Question, wanted: readonly Event[]) {
   const groups = Map.groupBy(wanted, (each) =>
     JSON.stringify([(asked.by ?? []).map((name) => NAMES[name]?.(each) ?? null), asked.every === undefined ? null : 0]),
   );
@@ -274,6 +289,7 @@ function slowly({ asked, onlyFailed }: Question, events: readonly Event[]) {
 const questions = fc.record<Question>({
   asked: fc.record({
     by: fc.uniqueArray(fc.constantFrom(...Object.keys(NAMES)), { maxLength: 3 }),
+    facets: fc.uniqueArray(fc.constantFrom(...Object.keys(NAMES)), { maxLength: 2 }),
     every: fc.constantFrom(undefined, "1m"),
     measures: fc.constant([
       { op: "count" as const },
@@ -296,7 +312,7 @@ describe("a count over objects", () => {
     const fails = fc.constantFrom<Stored["fails"][]>("no", "no", "no", "open", "end");
     await fc.assert(
       fc.asyncProperty(objects(fails), questions, async (list, question) => {
-        const { rows, served, ends } = await pages(list, question);
+        const { rows, facets, served, ends } = await pages(list, question);
         for (const object of list) {
           const read = served.get(object) ?? [];
           const times = object.records.map(({ time }) => time);
@@ -314,7 +330,21 @@ describe("a count over objects", () => {
         }
         const looked = ends.reduce((sum, { progress }) => sum + progress.read + progress.skipped, 0);
         expect(looked).toBeLessThanOrEqual(list.length);
-        const exact = slowly(question, [...new Set([...served.values()].flat(2))]);
+        const wanted = [...new Set([...served.values()].flat(2))].filter(
+          ({ time, status }) => time >= SPAN.sinceMs && time < SPAN.untilMs && (!question.onlyFailed || status === 500),
+        );
+        const exact = slowly(question, wanted);
+        for (const name of question.asked.facets ?? []) {
+          const all = Map.groupBy(wanted, (each) => `${name} ${NAMES[name]?.(each) ?? null}`);
+          const told = [...facets].filter(([key]) => key.startsWith(`${name} `));
+          for (const [key, records] of told) expect(records).toBe(all.get(key)?.length);
+          // Of an answer that is the whole count, the largest value alone is told.
+          const sum = told.reduce((sum, [, records]) => sum + records, 0);
+          expect(sum + (facets.get(name) ?? 0)).toBe(wanted.length);
+          if (ends.length > 1) expect(facets.get(name)).toBe(0);
+          else
+            expect(Math.max(0, ...told.map(([, n]) => n))).toBe(Math.max(0, ...[...all.values()].map((n) => n.length)));
+        }
         // Of an answer that is the whole count, the largest group alone is told.
         const other = ends.length === 1 ? (ends[0]?.unlisted.other ?? null) : null;
         const counts = [...rows, ...(other === null ? [] : [other])].map(({ values }) => Number(values[0]));
@@ -330,7 +360,7 @@ describe("a count over objects", () => {
       }),
       { numRuns: 500 },
     );
-  });
+  }, 120_000);
 
   it.each(["newest", "oldest"] as const)(
     "counts nothing twice where what is open moves ahead, %s first",

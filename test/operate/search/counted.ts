@@ -1,10 +1,12 @@
 import { exports } from "cloudflare:workers";
+import type { Facet } from "../../../src/operate/search/count/facets.ts";
 import type { Rest, Row } from "../../../src/operate/search/count/groups.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import type { EndLine, ProgressLine } from "./searched.ts";
 
 export interface CountAnswer {
   rows: Row[];
+  facets?: Facet[];
   progress: ProgressLine[];
   end: EndLine & { other: Rest | null; overflow: boolean };
 }
@@ -30,5 +32,5 @@ export async function readCount(response: Response): Promise<CountAnswer> {
   const end = lines.at(-1);
   const groups = lines.findLast(({ type }) => type === "groups");
   if (end.type !== "end" || groups === undefined) throw new Error(`the answer ends with ${JSON.stringify(end)}`);
-  return { rows: groups.rows, progress: lines.filter(({ type }) => type === "progress"), end };
+  return { rows: groups.rows, facets: groups.facets, progress: lines.filter(({ type }) => type === "progress"), end };
 }

@@ -16,6 +16,9 @@ const WORDS = [
   "x\ny",
   "/p/q",
   "8f14e45f-ceea-167a-9e8b-0123456789ab",
+  "“card”…",
+  "決済が拒否",
+  "⚠️API障害",
 ];
 
 export const words = fc.constantFrom(...WORDS);

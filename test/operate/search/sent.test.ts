@@ -43,7 +43,9 @@ describe("a search", () => {
     expect(parts.length).toBeGreaterThan(1);
     expect(parts.map(({ state }) => state)).toEqual(parts.map(() => "waiting"));
     const ids = events.map(({ id }) => id).sort();
-    expect((await searched()).left).toEqual([{ what: `job ${job.id}`, why: "its destination cannot be read back" }]);
+    expect((await searched()).left).toEqual([
+      { what: `job ${job.id}`, why: "its destination takes records and gives none back: search there", job: job.id },
+    ]);
     const moved = { destination_conf: destinationConf(freshBucket().name) };
     expect((await api("PUT", `/logship/jobs/${job.id}`, moved)).status).toBe(200);
     for (const order of ["newest", "oldest"]) expect(await searched({ order })).toEqual({ ids, left: [] });
@@ -79,6 +81,7 @@ describe("a search", () => {
       {
         what: `object ${aside?.number} of job ${job.id}`,
         why: "it was sent to another destination, which the job has no keys for",
+        ...{ job: job.id, objects: [aside?.number] },
       },
     ];
     expect(there).toEqual({ ids: others.map(({ id }) => id).sort(), left });

@@ -31,7 +31,7 @@ it("has jobs read what the log has for them, and names what they do not read", a
   const job = await createJob(freshBucket().name);
   const pull = vi.spyOn(JobReader.prototype, "pull").mockRejectedValue(new Error("out of reach"));
   await come();
-  expect(await found()).toEqual([0, `job ${job}: not read from the log yet: 2 records`]);
+  expect(await found()).toEqual([0, `job ${job}: 2 records not read from the log yet: search again`]);
   pull.mockRestore();
   expect(await found()).toEqual([2]);
 });
@@ -42,7 +42,7 @@ it("names the jobs that a message on hold may be for, until it is sent again or 
   await putOnHold(one(1, { takenInMs: clock.nowMs(), records: [{ ...record("shop"), EventTimestampMs: NOON }] }));
   clock.advance(1_000);
   const later = await createJob(freshBucket().name);
-  const why = "messages on hold may have records for it";
+  const why = "messages on hold may have records for it: resend or delete them";
   expect(await found()).toEqual([0, `job ${job}: ${why}`]);
   // It is not known when it was taken in.
   await putOnHold(new ArrayBuffer(3), "shorter than a header", "shorter than a header");
@@ -64,5 +64,8 @@ it("names every job while a part of the log does not answer, and finds what read
   vi.spyOn(TraceLog.prototype, "status").mockImplementation(() => {
     throw new Error("out of reach");
   });
-  expect(await found()).toEqual([2, `job ${job}: a part of the log does not answer: records may wait there`]);
+  expect(await found()).toEqual([
+    2,
+    `job ${job}: a part of the log, where records may wait, does not answer: search again`,
+  ]);
 });

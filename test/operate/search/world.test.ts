@@ -456,7 +456,9 @@ describe("a search in the midst of a service at work", () => {
           .join("; ");
         for (const { job, number, records } of objects) {
           if (![...must].some((name) => records.has(name))) continue;
-          expect(said).toMatch(new RegExp(`(object ${number} of job ${job}|objects of job ${job}: .*\\b${number}\\b)`));
+          expect(said).toMatch(
+            new RegExp(`(object ${number} of job ${job}|objects of job ${job} \\(.*\\b${number}\\b)`),
+          );
           expect(pages.at(-1)?.end.complete).toBe(false);
         }
       }

@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import { hourOf } from "../../../src/base/time.ts";
 import { noticesOf } from "../../../src/operate/status/notices.ts";
 import { intervalAdvice } from "../../../src/ship/job/interval.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import type { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import { hourOf } from "../../../src/ship/reader/upload-health.ts";
 import { NOON } from "../../formats/record/samples.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { freshBucket, readAll, setClock } from "../../support/runtime/pipeline.ts";

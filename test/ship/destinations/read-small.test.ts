@@ -14,8 +14,8 @@ describe("a small object", () => {
   it("is read whole, up to the last byte that it may have", async () => {
     const pieces = [new Uint8Array([1, 2, 3]), new Uint8Array(), new Uint8Array([4, 5, 6, 7, 8, 9, 10])];
     const read = await readSmall(store(pieces), "key", BOUNDS);
-    expect(read).toEqual({ ok: true, bytes: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) });
-    expect(await readSmall(store([]), "key", BOUNDS)).toEqual({ ok: true, bytes: new Uint8Array() });
+    expect(read).toEqual({ ok: true, bytes: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), sha256: null });
+    expect(await readSmall(store([]), "key", BOUNDS)).toEqual({ ok: true, bytes: new Uint8Array(), sha256: null });
   });
 
   it("is let go when it is larger, however much would still come", async () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { dayOf } from "../../../src/base/time.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
-import { utcDay } from "../../../src/formats/record/record.ts";
 import { acceptEvents, type Located } from "../../../src/ship/intake/events.ts";
 import { anyRecord, NOON, TAKEN } from "../../formats/record/samples.ts";
 import { foundIn } from "./found.ts";
@@ -83,7 +83,7 @@ describe("events of one request", () => {
       .map(([days, times]) => days.flatMap((day) => [0, 86_399_999, 5].slice(0, times).map((ms) => ({ day, ms }))));
     fc.assert(
       fc.property(moments, (all) => {
-        const midnight = utcDay(NOON) * 86_400_000;
+        const midnight = dayOf(NOON) * 86_400_000;
         const events = all.map(({ day, ms }) => ({ eventTimestamp: midnight + day * 86_400_000 + ms }));
         const days = new Set(all.map(({ day }) => day)).size;
         const accepted = acceptEvents(located(events.map((value) => ({ value, good: true, unknown: [] }))), CONTEXT);

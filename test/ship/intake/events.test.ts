@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, TIME_MAX_MS } from "../../../src/base/limits.ts";
+import { dayOf } from "../../../src/base/time.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
-import { utcDay } from "../../../src/formats/record/record.ts";
 import { acceptEvents } from "../../../src/ship/intake/events.ts";
 import { DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../../formats/record/samples.ts";
 import { foundIn, parsedFrom } from "./found.ts";
@@ -149,7 +149,7 @@ describe("accepting events", () => {
     [DAY_MS, 1],
     [TIME_MAX_MS, 2_932_896],
   ])("puts %i ms into UTC day %i", (ms, expected) => {
-    expect(utcDay(ms)).toBe(expected);
+    expect(dayOf(ms)).toBe(expected);
   });
 
   /** An event whose record has exactly this many bytes, of characters of this many bytes each. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { dayOf } from "../../../src/base/time.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import type { LoadedRecord } from "../../../src/formats/queue/load-records.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
-import { utcDay } from "../../../src/formats/record/record.ts";
 import { prepare, sampler, writtenAtMost } from "../../../src/ship/job/build.ts";
 import { DAY_MS, NOON, traceRecord } from "../../formats/record/samples.ts";
 import { id, job, linesOf, loadedRecord, outcomes, record } from "../consumer/scripted.ts";
@@ -19,7 +19,7 @@ describe("what a job ships of some parts", () => {
       message(2, [record("c"), record("d", NOON - DAY_MS)]),
     ];
     const made = prepare(job(1), messages);
-    const today = utcDay(NOON);
+    const today = dayOf(NOON);
     expect(made.fragments.map(({ day, records, oldestTakenMs }) => [day, records, oldestTakenMs]).sort()).toEqual([
       [today - 1, 1, NOON],
       [today, 2, NOON],

@@ -16,13 +16,12 @@ import {
   OUTCOMES_KEPT,
   quantile,
   type Sketch,
-  sketchOf,
 } from "../../../src/ship/log/function-health.ts";
 
 function sketched(times: readonly number[]): Sketch {
   const counts = new Map<number, number>();
   for (const ms of times) counts.set(bucketOf(ms), (counts.get(bucketOf(ms)) ?? 0) + 1);
-  return sketchOf(counts);
+  return [...counts].sort(([a], [b]) => a - b).flat();
 }
 
 /** By nearest rank. */

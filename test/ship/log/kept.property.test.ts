@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { beforeEach, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import type { ShardJobStatus } from "../../../src/ship/log/shard-answers.ts";
-import { CONFIRM_MS } from "../../../src/ship/log/trace-log.ts";
+import { JOB_KNOWN_MS } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { job, record, snapshot } from "../consumer/scripted.ts";
@@ -95,7 +95,7 @@ class Model {
 
   expire(nowMs: number): void {
     for (const block of this.blocks.filter(({ isOver }) => !isOver)) {
-      if (this.keepMs > 0 && nowMs - block.atMs <= this.keepMs + CONFIRM_MS) break;
+      if (this.keepMs > 0 && nowMs - block.atMs <= this.keepMs + JOB_KNOWN_MS) break;
       block.isOver = true;
       const newestMs = Math.max(...block.parts.map(({ takenMs }) => takenMs));
       if (block.isKept) this.sinceMs = Math.max(this.sinceMs, Math.min(newestMs, nowMs));

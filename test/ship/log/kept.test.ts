@@ -5,7 +5,7 @@ import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { encodeParts } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { Live } from "../../../src/operate/live/live.ts";
-import { CONFIRM_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
+import { JOB_KNOWN_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
@@ -284,10 +284,10 @@ describe("since when all is kept", () => {
     await append(3);
     // But no time to come: no job could start then.
     expect([await since(), await told()]).toEqual([1_000, clock.nowMs()]);
-    clock.advance(DAY_MS + CONFIRM_MS - 2_000);
-    expect(await told()).toBe(NOON + 1_000 + CONFIRM_MS);
+    clock.advance(DAY_MS + JOB_KNOWN_MS - 2_000);
+    expect(await told()).toBe(NOON + 1_000 + JOB_KNOWN_MS);
     clock.advance(1);
-    expect(await told()).toBe(NOON + 1_001 + CONFIRM_MS);
+    expect(await told()).toBe(NOON + 1_001 + JOB_KNOWN_MS);
     keepHours(0);
     expect(await told()).toBeNull();
   });

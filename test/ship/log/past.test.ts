@@ -3,7 +3,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import type { ShardJobStatus } from "../../../src/ship/log/shard-answers.ts";
-import { CONFIRM_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
+import { JOB_KNOWN_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { noise } from "../../formats/record/samples.ts";
 import { KEPT_MS } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
@@ -154,7 +154,7 @@ describe("what a job does not get of the past", () => {
     await read(1);
     clock.advance(DAY_MS);
     const { keptSinceMs } = await shard().accountStatus();
-    clock.advance(CONFIRM_MS);
+    clock.advance(JOB_KNOWN_MS);
     await shard().sweep();
     await configure(from(2, 0));
     expect([keptSinceMs, await lostOf(), await got(2)]).toEqual([NOON, null, events(1)]);

@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { HOUR_MS, hourOf } from "../../../src/base/time.ts";
 import type { FailureCause } from "../../../src/ship/destinations/failure.ts";
 import {
   type CountedAttempt,
   emptyHour,
   HEALTH_HOURS,
   type HealthHour,
-  hourOf,
-  hourStartMs,
   seriesOf,
   sumOf,
   withAttempt,
@@ -81,7 +80,7 @@ describe("an hour", () => {
       NOW,
       NOW + 1,
     ]);
-    expect(hourStartMs(NOW)).toBe(NOON);
+    expect(NOW * HOUR_MS).toBe(NOON);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Counts over HTTP: in objects of the store, and in what waits. */
 import { describe, expect, it } from "vitest";
+import { toBase64 } from "../../../src/base/bytes.ts";
 import { writeCursor } from "../../../src/operate/search/cursor.ts";
 import { type CountAnswer, countOf } from "../../operate/search/counted.ts";
 import { type MintOptions, Oracle } from "../../support/oracle.ts";
@@ -16,10 +17,12 @@ async function shipping(fields: object = {}) {
   const oracle = new Oracle({ at: NOON });
   const span = { since: new Date(NOON - HOUR_MS).toISOString(), until: new Date(NOON + HOUR_MS).toISOString() };
   return {
-    job,
+    ...{ job, bucket, oracle },
     span,
-    async take(count: number, options: MintOptions = {}) {
-      await deliver(pack(oracle.mint(count, { at: clock.nowMs(), ...options }), clock.nowMs()));
+    async take(count: number, { fields, ...options }: MintOptions & { fields?: object } = {}) {
+      const minted = oracle.mint(count, { at: clock.nowMs(), ...options });
+      const events = minted.map((each) => ({ ...each, event: { ...each.event, ...fields } }));
+      await deliver(pack(events, clock.nowMs()));
     },
     settle: () => settle(job, clock),
     clock,
@@ -62,6 +65,25 @@ describe("POST /search with count", () => {
     expect(first.end.other?.values.slice(0, 2)).toEqual([2, 2]);
   });
 
+  it("reads of a Parquet object only the columns that it needs", async () => {
+    const { oracle, clock, settle, count, bucket } = await shipping({ output_options: { output_type: "parquet" } });
+    const minted = oracle.mint(80, { scriptName: "shop" });
+    for (const { event } of minted) {
+      const noise = toBase64(crypto.getRandomValues(new Uint8Array(9_000)));
+      Object.assign(event, { Logs: [{ Level: "log", Message: [noise], TimestampMs: NOON }] });
+    }
+    await deliver(pack(minted, clock.nowMs(), { perMessage: 5 }));
+    await settle();
+    const object = (await bucket.control.objects()).find(({ key }) => key.endsWith(".parquet"));
+    const counted = await count({ by: ["worker", "status"] });
+    expect(rowsOf(counted)).toEqual([[["shop", 200], undefined, [80]]]);
+    expect(counted.end.complete).toBe(true);
+    expect(Number(object?.size)).toBeGreaterThan(500_000);
+    expect(counted.progress.at(-1)?.bytes_read).toBeLessThan(Number(object?.size) / 10);
+    const words = await count({ by: ["worker"] }, { text: "shop" });
+    expect([rowsOf(words), words.progress.at(-1)?.bytes_read]).toEqual([[[["shop"], undefined, [80]]], object?.size]);
+  });
+
   it("counts the hits of a question, by slots of time", async () => {
     const { take, settle, count, span } = await shipping();
     await take(4, { scriptName: "shop" });
@@ -78,6 +100,43 @@ describe("POST /search with count", () => {
       count: {},
     });
     expect([status, body.result]).toMatchObject([200, { objects: 1 }]);
+  });
+
+  it("counts values of several names in the same pass: a record with two is in both", async () => {
+    const { take, settle, count } = await shipping();
+    const logs = (...levels: string[]) => ({
+      fields: { Logs: levels.map((Level) => ({ Level, Message: [Level], TimestampMs: NOON })) },
+    });
+    await take(3, { scriptName: "shop", ...logs("log", "warn", "log") });
+    await take(2, { scriptName: "cart", ...logs() });
+    await settle();
+    const asked = { every: "5s", facets: ["worker", "level"] };
+    const { facets, rows, progress } = await count(asked);
+    expect(facets).toEqual([
+      {
+        name: "worker",
+        values: [
+          { value: "shop", records: 3 },
+          { value: "cart", records: 2 },
+        ],
+        ...{ other: 0, overflow: false },
+      },
+      {
+        name: "level",
+        values: expect.arrayContaining([
+          { value: "log", records: 3 },
+          { value: "warn", records: 3 },
+          { value: null, records: 2 },
+        ]),
+        ...{ other: 0, overflow: false },
+      },
+    ]);
+    expect(rows.reduce((sum, { values }) => sum + Number(values[0]), 0)).toBe(5);
+    for (const { time } of rows) expect(Date.parse(String(time)) % 5_000).toBe(0);
+    // One read of the objects is for all of it.
+    expect(progress.at(-1)).toMatchObject({ records: 5 });
+    const { facets: [first] = [] } = await count({ ...asked, top: 1 });
+    expect(first).toEqual({ name: "worker", values: [{ value: "shop", records: 3 }], other: 2, overflow: false });
   });
 
   it("goes on from a cursor, with what later answers are merged by", async () => {
@@ -107,9 +166,11 @@ describe("POST /search with count", () => {
     [{ measures: [{ op: "sum" }] }, "/count/measures/0/of", "of: sum needs the name of a field"],
     [{ measures: [{ op: "median", of: "took" }] }, "/count/measures/0/op", ""],
     [{ measures: [] }, "/count/measures", ""],
-    [{ every: "7m" }, "/count/every", "every: 1m to 1d, and a whole part of a day"],
-    [{ every: "2d" }, "/count/every", "every: 1m to 1d"],
-    [{ every: "0m" }, "/count/every", "every: 1m to 1d"],
+    [{ every: "7m" }, "/count/every", "every: 1s to 1d, and a whole part of a day"],
+    [{ every: "2d" }, "/count/every", "every: 1s to 1d"],
+    [{ every: "0m" }, "/count/every", "every: 1s to 1d"],
+    [{ facets: ["status", "staus"] }, "/count/facets/1", 'unknown name "staus"'],
+    [{ facets: Array(11).fill("status") }, "/count/facets", ""],
     [{ top: 1_001 }, "/count/top", ""],
     [{ limit: 1 }, "/count/limit", ""],
   ])("refuses %j", async (count, pointer, words) => {

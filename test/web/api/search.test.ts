@@ -193,7 +193,9 @@ describe("POST /search", () => {
     expect(hits).toEqual([]);
     expect(end).toMatchObject({
       complete: false,
-      not_searched: [{ what: `job ${csv.job}`, why: "its records are text/csv, not JSON" }],
+      not_searched: [
+        { what: `job ${csv.job}`, why: "its records are text/csv, not JSON: a reader searches them", job: csv.job },
+      ],
     });
   });
 

@@ -61,34 +61,74 @@ describe("the live page", () => {
     const id = await createJob(freshBucket().name, { name: "<i>errors</i>", filter: FILTER });
     await createJob(freshBucket().name, { name: "all of it" });
     const visitor = await Visitor.signedIn();
-    const { html } = await visitor.get(`/live?job=${id}&script=${encodeURIComponent('a"b')}&text=c&errors=1`);
+    const { html } = await visitor.get(`/live?job=${id}&function=${encodeURIComponent('a"b')}&q=c&outcome=failed`);
     const escaped = FILTER.replaceAll('"', "&quot;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
     expect(html).toContain(`<option value="${id}">&lt;i&gt;errors&lt;/i&gt;</option>`);
     expect(html).not.toContain("all of it");
     expect(html).toContain(`\n${escaped}</textarea>`);
     expect(html).toContain('value="a&quot;b"');
-    expect(html).toMatch(/name="text" type="search" value="c"/);
-    expect(html).toMatch(/name="errors" value="1" checked/);
+    expect(html).toMatch(/<input type="search" value="c" id="field-q"/);
+    expect(html).toMatch(/<option value="failed" selected/);
     expect((await visitor.get("/live?job=99")).html).toContain("\n</textarea>");
     expect(textOf((await visitor.get("/live?filter={")).html)).toContain("not valid JSON");
+  });
+
+  it("takes addresses of before there was a language, a text as a phrase", async () => {
+    const { html } = await (await Visitor.signedIn()).get("/live?text=a+%22b&script=shop&errors=1");
+    expect(html).toContain('value="&quot;a \\&quot;b&quot;" id="field-q"');
+    expect(html).toMatch(/value="shop" id="field-function"/);
+    expect(html).toMatch(/<option value="failed" selected/);
+  });
+
+  it("leads to a search of the last hour, and from one to it, with all that is asked", async () => {
+    const visitor = await Visitor.signedIn();
+    await createJob(freshBucket().name);
+    const asked = { q: 'a "b" <i>', function: "shop", outcome: "canceled", filter: FILTER };
+    const hrefs = (html: string, label: string) =>
+      [...html.matchAll(/<a [^>]*?href="([^"]*)"[^>]*>\s*([^<]*?)\s*<\/a>/g)].flatMap(([, href = "", text]) =>
+        text === label ? [new URL(href.replaceAll("&amp;", "&"), "https://x.example")] : [],
+      );
+    const [search] = hrefs((await visitor.get(`/live?${new URLSearchParams(asked)}`)).html, "Search the last hour");
+    expect([search?.pathname, Object.fromEntries(search?.searchParams ?? [])]).toEqual([
+      "/search",
+      { ...asked, last: "1h" },
+    ]);
+    const [live] = hrefs((await visitor.get(`${search?.pathname}${search?.search}`)).html, "Watch live");
+    expect([live?.pathname, Object.fromEntries(live?.searchParams ?? [])]).toEqual(["/live", asked]);
+    expect(hrefs((await visitor.get("/search?last=7d")).html, "Watch live")[0]?.href).toBe("https://x.example/live");
+  });
+
+  it("points at the fault of a query, and offers the phrase, with what else was asked", async () => {
+    const visitor = await Visitor.signedIn();
+    const { html } = await visitor.get(`/live?${new URLSearchParams({ q: "ab (</b>", function: "shop" })}`);
+    const told = html.slice(html.indexOf('id="live-faults"'), html.indexOf('id="live-app"'));
+    expect(textOf(told)).toContain("query, character 4: this bracket is not closed");
+    expect(told).toMatch(/<mark>.*\(&lt;\/b&gt;.*<\/mark>/s);
+    const href = /href="(\/live[^"]*)"/.exec(told)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    expect(Object.fromEntries(new URL(href, "https://x.example").searchParams)).toEqual({
+      q: '"ab (</b>"',
+      function: "shop",
+    });
+    expect((await visitor.get(href)).html).not.toContain("<mark>");
+    // As a search tells it.
+    expect(textOf((await visitor.get("/search?q=ab+%28")).html)).toContain("character 4: this bracket is not closed");
   });
 
   it("takes conditions without a script: the builder grows, then its address has them", async () => {
     const id = await createJob(freshBucket().name, { name: "errors", filter: FILTER });
     const visitor = await Visitor.signedIn();
     const was = (filter: string) => ({ "filter-was": JSON.stringify(filter), "filter-json": filter });
-    const grown = await visitor.submit("/live", { ...was(""), text: "a b", do: "filter:add:0" });
+    const grown = await visitor.submit("/live", { ...was(""), q: "a b", do: "filter:add:0" });
     expect([grown.status, textOf(grown.html).includes("Field of condition 1")]).toEqual([200, true]);
     const where = { key: "Outcome", operator: "eq", value: "ok" };
     const sent = { ...was(JSON.stringify({ where: { ...where, value: "" } })), "key-0": "Outcome", "value-0": "ok" };
-    const applied = await visitor.submit("/live", { ...sent, text: " a b ", script: "shop", errors: "1", list: "1" });
+    const asked = { q: "a b", function: "shop", outcome: "failed" };
+    const applied = await visitor.submit("/live", { ...sent, ...asked, list: "1" });
     expect(applied.status).toBe(303);
     const to = new URL(applied.headers.get("location") ?? "", "https://x.example");
     const filter = JSON.stringify({ where });
-    expect([to.pathname, Object.fromEntries(to.searchParams)]).toEqual([
-      "/live",
-      { text: "a b", script: "shop", errors: "1", filter, list: "1" },
-    ]);
+    expect([to.pathname, Object.fromEntries(to.searchParams)]).toEqual(["/live", { ...asked, filter, list: "1" }]);
+    expect((await visitor.submit("/live", { ...was(""), list: "1" })).headers.get("location")).toBe("/live?list=1");
     const chosen = await visitor.submit("/live", { ...sent, job: `${id}` });
     expect(new URLSearchParams(chosen.headers.get("location")?.split("?")[1]).get("filter")).toBe(FILTER);
   });
@@ -125,27 +165,69 @@ describe("the records that it begins with", () => {
     oracle = new Oracle({ at: clock.nowMs() });
     await send({ scriptName: "bank", outcome: "exception" });
     expect(await recent()).toEqual(["search", "bank exception", "shop ok", "shop ok"]);
-    expect(await recent("?errors=1")).toEqual(["search", "bank exception"]);
-    expect(await recent("?script=shop")).toEqual(["search", "shop ok", "shop ok"]);
-    expect(await recent("?text=EXCEPT")).toEqual(["search", "bank exception"]);
+    expect(await recent("?outcome=failed")).toEqual(["search", "bank exception"]);
+    expect(await recent("?outcome=ok&q=worker:*")).toEqual(["search", "shop ok", "shop ok"]);
+    expect(await recent("?function=shop")).toEqual(["search", "shop ok", "shop ok"]);
+    expect(await recent("?q=-outcome:EXCEPT*")).toEqual(["search", "shop ok", "shop ok"]);
+    expect(await recent("?text=EXCEPTION")).toEqual(["search", "bank exception"]);
     const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "ok" } });
     expect(await recent(`?${new URLSearchParams({ filter })}`)).toEqual(["search", "shop ok", "shop ok"]);
-    // No filter, so no records.
+    // No filter or query, so no records.
     expect(await recent("?filter={")).toEqual(["memory"]);
-    const { html } = await (await Visitor.signedIn()).get("/live?errors=1&list=1");
+    expect(await recent("?q=(")).toEqual(["memory"]);
+    const { html } = await (await Visitor.signedIn()).get("/live?outcome=failed&list=1");
     expect(textOf(html.slice(html.indexOf('id="recent"')))).toMatch(/last hour.*exception bank/);
   });
 
   it("are those in memory where there is no job, or too many searches are under way", async () => {
     await send({ scriptName: "shop", outcome: "ok" });
     expect(await recent()).toEqual(["memory", "shop ok"]);
-    expect(await recent("?text=nothing")).toEqual(["memory"]);
+    expect(await recent("?q=nothing")).toEqual(["memory"]);
+    expect(await recent("?q=worker:SHOP+-worker:bank")).toEqual(["memory", "shop ok"]);
     await createJob(freshBucket().name);
     clock.advance(1_000);
     await send({ scriptName: "bank", outcome: "ok" });
     const control = controlPlane(env.CONTROL);
     for (const search of ["a", "b"]) await control.beginSearch("admin admin", search);
     expect((await recent())[0]).toBe("memory");
+  });
+});
+
+describe("the records that a page has", () => {
+  const judged = async (fields: Record<string, string>) => {
+    const { status, html, headers } = await (await Visitor.signedIn()).submit("/live/judge", fields);
+    return status === 200 ? [headers.get("content-type"), JSON.parse(html)] : status;
+  };
+  const [a, b] = [
+    { record: { Outcome: "ok", Logs: [{ Message: ["card declined"] }] }, source: "tail" },
+    { record: { Outcome: "canceled", ScriptName: "</script>" }, tooLarge: 70_000 },
+  ];
+  const records = JSON.stringify([a, b]);
+
+  it("are judged by query and filter, as those that arrive", async () => {
+    const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "ok" } });
+    expect(await judged({ records })).toEqual(["application/json", [true, true]]);
+    expect(await judged({ records, filter })).toEqual(["application/json", [true, false]]);
+    expect(await judged({ records, query: "CARD -outcome:canceled" })).toEqual(["application/json", [true, false]]);
+    expect(await judged({ records, query: "-Source:tail" })).toEqual(["application/json", [false, true]]);
+    expect(await judged({ records, filter, query: "canceled" })).toEqual(["application/json", [false, false]]);
+  });
+
+  it.each([
+    ["no JSON", { records: "[" }],
+    ["no list", { records: "{}" }],
+    ["no records", { records: "[1]" }],
+    ["a record that is none", { records: '[{"record":[]}]' }],
+    ["more than a page has", { records: JSON.stringify(Array(1_001).fill(a)) }],
+    ["no query", { records, query: "(" }],
+    ["no filter", { records, filter: "{" }],
+  ])("are none where %s is sent", async (_name, fields) => {
+    expect(await judged(fields)).toBe(400);
+  });
+
+  it("may nest deeply", async () => {
+    const deep = `[{"record":{"Event":${'{"a":['.repeat(20_000)}"needle"${"]}".repeat(20_000)}}}]`;
+    expect(await judged({ records: deep, query: "needle" })).toEqual(["application/json", [true]]);
   });
 });
 

@@ -86,7 +86,7 @@ describe("the page Search", () => {
     expect(status).toBe(200);
     expect(html.match(/<details class="hit"/g)).toHaveLength(3);
     expect(html).toContain(`href="/jobs/${job}/objects/1?skip=0#line-3"`);
-    expect(textOf(html)).toContain("3 records. Searched 1 of 1 file");
+    expect(textOf(html)).toContain("3 records. Searched 1 file (");
     expect(html).toContain("%22key%22%3A%22ScriptName%22%2C%22operator%22%3A%22%21eq%22%2C%22value%22%3A%22shop%22");
     const lines = [...html.matchAll(/objects\/1\?skip=0#line-(\d)/g)].map(([, line]) => line);
     expect(lines).toEqual(["3", "2", "1"]);
@@ -121,15 +121,10 @@ describe("the page Search", () => {
     expect(await waysOf("last=90d&q=nowhere")).toEqual([]);
   });
 
-  it("shows how long each took, and leads from a bar to the records of its time", async () => {
+  it("shows how long each took", async () => {
     const { visitor } = await shipped(3, { scriptName: "shop" });
     const { html } = await visitor.get("/search?function=shop&last=1h");
     expect(textOf(html)).toMatch(/ok shop 7 ms GET/);
-    const bars = [...html.matchAll(/<a href="([^"]*)" tabindex="-1">/g)].map(([, href = ""]) => href);
-    expect(bars).toHaveLength(1);
-    const { html: narrower } = await visitor.get((bars[0] ?? "").replaceAll("&amp;", "&"));
-    expect(narrower.match(/<details class="hit"/g)).toHaveLength(3);
-    expect(textOf(narrower)).toContain("3 records shown, from 2100-11-20 11:59 to 2100-11-20 12:01 UTC.");
   });
 
   it("shows a record once, however many jobs ship it, with most fields", async () => {
@@ -143,7 +138,7 @@ describe("the page Search", () => {
     for (const job of jobs) await settle(job, clock);
     const { html } = await (await Visitor.signedIn()).get("/search?last=1h");
     expect(html.match(/<details class="hit"/g)).toHaveLength(2);
-    expect(textOf(html)).toContain("2 records. Searched 3 of 3 files");
+    expect(textOf(html)).toContain("2 records. Searched 3 files (");
     expect(textOf(html)).toContain(`Also in jobs ${jobs[1]}, ${jobs[2]}`);
   });
 

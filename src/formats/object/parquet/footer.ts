@@ -1,6 +1,6 @@
 import type { ColumnMetaData, RowGroup } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
-import { encodeUtf8 } from "../../../base/bytes.ts";
+import { encodeUtf8, isEqual } from "../../../base/bytes.ts";
 import type { Column } from "./columns.ts";
 import { declaredSchema } from "./schema.ts";
 
@@ -12,6 +12,13 @@ export const FOOTER_END_BYTES = 8;
 
 /** Longest text in statistics, in bytes: they stand in the end of the file, of every group. */
 export const RANGE_MAX_BYTES = 64;
+
+/** @param last of a file. @param bytes behind its groups. @throws Error */
+export function requireEnd(last: Uint8Array, bytes: number): void {
+  const view = new DataView(last.buffer, last.byteOffset, last.length);
+  if (!isEqual(last.subarray(4), PARQUET_MAGIC) || view.getUint32(0, true) !== bytes - FOOTER_END_BYTES)
+    throw new Error("a file without its end");
+}
 
 export const CREATED_BY = "logship";
 

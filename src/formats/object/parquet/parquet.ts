@@ -10,8 +10,9 @@ import type { Assembly, Content, Encoder, EncoderKind, Gatherer, Part } from "..
 import { FragmentBuilder, gathererOf } from "../fragment.ts";
 import { contentOf, joinContents } from "../gzip.ts";
 import { type Column, columnsOf } from "./columns.ts";
-import { FOOTER_END_BYTES, footer, PARQUET_MAGIC, type Placed } from "./footer.ts";
+import { FOOTER_END_BYTES, footer, PARQUET_MAGIC, type Placed, requireEnd } from "./footer.ts";
 import { encodeGroup } from "./group.ts";
+import { partLines } from "./parts.ts";
 import { decodeGroup, GROUP_MAX_BYTES } from "./read-group.ts";
 import { GROUP_HEAD_BYTES, GROUP_MAGIC, namesIn, readHead, readTable } from "./table.ts";
 
@@ -31,6 +32,7 @@ export const parquet: EncoderKind = {
   fileName: "Parquet file",
   linesType: () => NDJSON_TYPE,
   decode: parquetLines,
+  decodeParts: partLines,
   open: (output) => new Parquet(output),
 };
 
@@ -216,9 +218,7 @@ export async function* parquetLines(file: Pieces, fields: ReadonlySet<string> | 
 /** @param begun how what follows the last group begins. */
 async function endOfFile(reader: Reader, begun: Uint8Array): Promise<void> {
   const { bytes, last } = await reader.rest(begun, FOOTER_END_BYTES);
-  const view = new DataView(last.buffer, last.byteOffset, last.length);
-  if (!isEqual(last.subarray(4), PARQUET_MAGIC) || view.getUint32(0, true) !== bytes - FOOTER_END_BYTES)
-    throw new Error("a file without its end");
+  requireEnd(last, bytes);
 }
 
 /** Reads pieces of any size as so many bytes. */

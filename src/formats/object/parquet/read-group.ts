@@ -33,7 +33,7 @@ export function* decodeGroup(
   for (const { meta_data } of group?.columns ?? []) {
     const meta = meta_data as ColumnMetaData;
     const column = columnOf(meta.path_in_schema[0]) as Column;
-    if (column.kind === "ray" || fields?.has(column.name) === false) continue;
+    if (!isNeeded(column, fields)) continue;
     const key = encodeUtf8(`${columns.length === 0 ? "{" : ","}${JSON.stringify(column.name)}:`);
     columns.push({ key, next: jsonOf(column, { chunk: chunkOf(payload, meta), meta }) });
   }
@@ -88,11 +88,32 @@ function requireBounds(group: RowGroup, { rawBytes, odd }: Table): void {
   if (!(unpacked <= GROUP_MAX_BYTES)) throw new Error("a group of another length");
 }
 
+function isNeeded({ kind, name }: Column, fields: ReadonlySet<string> | null): boolean {
+  return kind !== "ray" && fields?.has(name) !== false;
+}
+
 function chunkOf(payload: Uint8Array, meta: ColumnMetaData): Uint8Array {
+  return payload.subarray(...placeOf(meta, payload.length));
+}
+
+/** Where the chunk of a column is in a payload of so many bytes. */
+function placeOf(meta: ColumnMetaData, bytes: number): Place {
   const from = Number(meta.dictionary_page_offset ?? meta.data_page_offset) - PARQUET_MAGIC.length;
   const to = from + Number(meta.total_compressed_size);
-  if (!(from >= 0 && to <= payload.length)) throw new Error("a column of another length");
-  return payload.subarray(from, to);
+  if (!(from >= 0 && from <= to && to <= bytes)) throw new Error("a column of another length");
+  return [from, to];
+}
+
+/** Of a payload. */
+export type Place = readonly [from: number, to: number];
+
+/** All that {@link decodeGroup} reads of a payload of so many bytes, in order. @throws Error */
+export function placesOf({ group, odd }: Table, bytes: number, fields: ReadonlySet<string>): Place[] {
+  if (odd.packed > bytes) throw new Error("odd lines of another length");
+  const metas = (group?.columns ?? []).map(({ meta_data }) => meta_data as ColumnMetaData);
+  const needed = metas.filter(({ path_in_schema: [name] }) => isNeeded(columnOf(name) as Column, fields));
+  const places = needed.map((meta) => placeOf(meta, bytes)).sort(([a], [b]) => a - b);
+  return odd.packed === 0 ? places : [...places, [bytes - odd.packed, bytes]];
 }
 
 const TRUE = encodeUtf8("true");

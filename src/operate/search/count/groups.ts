@@ -40,8 +40,9 @@ export const COUNT_BOUNDS: GroupBounds = { groups: 10_000, weight: 8_000_000 };
 /** Of what takes too much memory, so much is left. */
 const KEPT_SHARE = 0.75;
 
-/** So many records are added until what they take is looked at. */
+/** So many records are added until what they take is looked at; fewer where keys are long. */
 const LOOK_EVERY = 2_000;
+const KEY_UNITS = 100;
 
 /** A text that records are grouped by is cut to so many UTF-16 units. */
 export const VALUE_MAX = 256;
@@ -81,7 +82,7 @@ export class Groups {
   add(key: GroupKey, values: readonly unknown[]): void {
     this.#tallyOf(key).add(values);
     this.#untilLook -= 1;
-    if (this.#untilLook === 0) this.#fit();
+    if (this.#untilLook <= 0) this.#fit();
   }
 
   merge(other: Groups): void {
@@ -96,7 +97,8 @@ export class Groups {
   }
 
   #tallyOf({ by, atMs }: GroupKey): Tally {
-    const key = keyOf(by, atMs);
+    const values = JSON.stringify(by);
+    const key = `${atMs} ${values}`;
     const known = this.#groups.get(key);
     if (known !== undefined) return known.tally;
     if (this.#groups.size >= this.#bounds.groups) {
@@ -104,7 +106,9 @@ export class Groups {
       return this.#other;
     }
     const tally = this.#shape.tally();
-    this.#groups.set(key, { by, atMs, tally });
+    // A part of a text, as a path is of a URL, keeps all of it in memory; a copy does not.
+    this.#groups.set(key, { by: JSON.parse(values), atMs, tally });
+    this.#untilLook -= Math.floor(key.length / KEY_UNITS);
     return tally;
   }
 
@@ -168,10 +172,6 @@ export class Groups {
     groups.#fit();
     return groups;
   }
-}
-
-function keyOf(by: readonly GroupValue[], atMs: number | null): string {
-  return `${atMs} ${JSON.stringify(by)}`;
 }
 
 function stateOf(tally: Tally): string {

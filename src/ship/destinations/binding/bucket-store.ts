@@ -23,6 +23,7 @@ const ERRORS: Readonly<Record<number, readonly [status: number, code: string, me
   10014: [400, "InvalidDigest"],
   10020: [400, "InvalidObjectName", "object"],
   10031: [412, "PreconditionFailed"],
+  10039: [416, "InvalidRange"],
   10037: [400, "BadDigest", "moment"],
   10042: [403, "NotEntitled"],
   10043: [503, "ServiceUnavailable"],

@@ -1,4 +1,4 @@
-import { utf8Length } from "../../../base/bytes.ts";
+import { isObject, utf8Length } from "../../../base/bytes.ts";
 import { judgeAnswer, type Success } from "./answers.ts";
 import type { Receiver, SentRecord } from "./receiver.ts";
 import { host, text } from "./receiver-form.ts";
@@ -110,7 +110,7 @@ function attributesOf(fields: SentRecord["fields"]): Map<string, string | number
 
 /** @returns false: as attributes of their own, some of it would not be kept. */
 function flatten(name: string, value: unknown, into: Map<string, string | number | boolean>): boolean {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  if (isObject(value)) {
     const members = Object.entries(value);
     if (members.length > 0) return members.every(([key, member]) => flatten(`${name}.${key}`, member, into));
   }

@@ -1,4 +1,5 @@
 import { gunzipSync, gzipSync } from "node:zlib";
+import { decodeStrict } from "../../../base/bytes.ts";
 import { within } from "../../../base/platform.ts";
 import { readStream } from "../../../base/streams.ts";
 import { whyUnreachable } from "../connection.ts";
@@ -196,7 +197,7 @@ function withFirstIds(form: BodyForm, id: string, origin: Origin): BodyForm {
 async function contentLines(body: Uint8Array | Body): Promise<string[] | null> {
   const packed = body instanceof Uint8Array ? body : new Uint8Array(await new Response(body).arrayBuffer());
   try {
-    return linesOf(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(gunzipSync(packed)));
+    return linesOf(decodeStrict(gunzipSync(packed)));
   } catch {
     return null;
   }

@@ -83,7 +83,6 @@ export const LIST_TOKENS = {
   query: paging(TOKENS_MAX),
   result: Token,
   list: true,
-  examples: [{ name: "All tokens" }],
 } satisfies RouteDoc;
 
 export const CREATE_TOKEN = {
@@ -105,7 +104,6 @@ export const DELETE_TOKEN = {
   summary: "Revoke a token",
   description: "In force for the next request. Only a token whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
-  examples: [{ name: "One token" }],
 } satisfies RouteDoc;
 
 export const LIST_MEMBERS = {
@@ -113,7 +111,6 @@ export const LIST_MEMBERS = {
   query: paging(MEMBERS_MAX),
   result: Member,
   list: true,
-  examples: [{ name: "All members" }],
 } satisfies RouteDoc;
 
 export const CREATE_MEMBER = {
@@ -138,7 +135,6 @@ export const DELETE_MEMBER = {
   summary: "Remove a member",
   description: "In force for the next request. Only a member whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
-  examples: [{ name: "One member" }],
 } satisfies RouteDoc;
 
 const AuditEntry = z

@@ -36,7 +36,6 @@ export const ACCOUNT_LEDGER = {
   description:
     "Each event once, whatever jobs do with it: what a job has not read yet is in its own ledger, as `unread`.",
   result: TraceLog,
-  examples: [{ name: "The counts" }],
 } satisfies RouteDoc;
 
 export const DATASET_FIELDS = {

@@ -44,7 +44,6 @@ export const LIST_ALERTS = {
   description: "Chats, pagers and mailboxes; the webhook has a path of its own.",
   result: Alert,
   list: true,
-  examples: [{ name: "All of them" }],
 } satisfies RouteDoc;
 
 export const CREATE_ALERT = {
@@ -69,7 +68,6 @@ export const CREATE_ALERT = {
 export const READ_ALERT = {
   summary: "Read a receiver of alerts",
   result: Alert,
-  examples: [{ name: "One of them" }],
 } satisfies RouteDoc;
 
 export const UPDATE_ALERT = {
@@ -86,7 +84,6 @@ export const DELETE_ALERT = {
   summary: "Delete a receiver of alerts",
   description: "Its waiting calls are dropped.",
   result: z.object({ id: z.int() }),
-  examples: [{ name: "One of them" }],
 } satisfies RouteDoc;
 
 export const TEST_ALERT = {
@@ -98,7 +95,6 @@ export const TEST_ALERT = {
     message: z.string().describe("The result in words, with the receiver's error code if it is a known one."),
     waiting: Count.describe("Calls that now follow, if it was accepted."),
   }),
-  examples: [{ name: "One of them" }],
 } satisfies RouteDoc;
 
 export const MUTE_INCIDENT = {
@@ -113,5 +109,4 @@ export const MUTE_INCIDENT = {
 export const UNMUTE_INCIDENT = {
   summary: "Unmute an incident",
   result: z.object({ id: z.string() }),
-  examples: [{ name: "An incident" }],
 } satisfies RouteDoc;

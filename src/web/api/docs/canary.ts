@@ -27,5 +27,4 @@ export const READ_CANARY = {
   description:
     "Once an hour, a job with the option `canary` writes a synthetic event to its destination, in its own format, as a separate object, and reads it back. No count includes it.",
   result: CanaryView,
-  examples: [{ name: "The newest" }],
 } satisfies RouteDoc;

@@ -76,20 +76,17 @@ export const LIST_FUNCTIONS = {
 export const READ_FUNCTION = {
   summary: "Read a function",
   result: FunctionView,
-  examples: [{ name: "One function" }],
 } satisfies RouteDoc;
 
 export const DELETE_FUNCTION = {
   summary: "Forget a function",
   description: "Deletes its settings and counts. Later events are counted from zero, and ship.",
   result: z.object({ id: z.string() }),
-  examples: [{ name: "One function" }],
 } satisfies RouteDoc;
 
 export const READ_SETTINGS = {
   summary: "Read the settings of a function",
   result: Settings,
-  examples: [{ name: "One function" }],
 } satisfies RouteDoc;
 
 export const PATCH_SETTINGS = {

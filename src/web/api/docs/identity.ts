@@ -13,7 +13,6 @@ export const VERIFY_TOKEN = {
     id: z.string().describe("Id of the token or member; `admin` for the admin token."),
     status: z.literal("active"),
   }),
-  examples: [{ name: "One's own" }],
 } satisfies RouteDoc;
 
 export const VERIFY_ACCOUNT_TOKEN = {
@@ -24,7 +23,6 @@ export const VERIFY_ACCOUNT_TOKEN = {
 export const READ_USER = {
   summary: "Read the caller",
   result: z.object({ id: z.string(), email: z.string().nullable().describe("null: a token, which has none.") }),
-  examples: [{ name: "Oneself" }],
 } satisfies RouteDoc;
 
 export const LIST_ACCOUNTS = {
@@ -33,7 +31,6 @@ export const LIST_ACCOUNTS = {
   query: AccountsPage,
   result: Account,
   list: true,
-  examples: [{ name: "The account" }],
 } satisfies RouteDoc;
 
 export const LIST_MEMBERSHIPS = {
@@ -42,5 +39,4 @@ export const LIST_MEMBERSHIPS = {
   query: AccountsPage,
   result: z.object({ id: z.string(), status: z.literal("accepted"), account: Account }),
   list: true,
-  examples: [{ name: "The account" }],
 } satisfies RouteDoc;

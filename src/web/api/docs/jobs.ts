@@ -136,7 +136,7 @@ export const CREATE_JOB = {
   ],
 } satisfies RouteDoc;
 
-export const READ_JOB = { summary: "Read a job", result: Job, examples: [{ name: "One job" }] } satisfies RouteDoc;
+export const READ_JOB = { summary: "Read a job", result: Job } satisfies RouteDoc;
 
 export const UPDATE_JOB = {
   summary: "Change a job",
@@ -164,12 +164,10 @@ export const DELETE_JOB = {
 export const JOB_LEDGER = {
   summary: "Read a job's record counts",
   result: JobLedger,
-  examples: [{ name: "The counts" }],
 } satisfies RouteDoc;
 
 export const FLUSH_JOB = {
   summary: "Flush a job",
   description: "Uploads what waits now. The answer comes after 20 seconds at the latest; uploads continue.",
   result: z.object({ id: OwnId, pending_objects: Count.describe("Objects not delivered yet.") }),
-  examples: [{ name: "Flush" }],
 } satisfies RouteDoc;

@@ -95,7 +95,6 @@ export const READ_OBJECT = {
   result: ObjectEntry,
   files: ["application/gzip", "application/vnd.apache.parquet"],
   errors: [409],
-  examples: [{ name: "What is known of it" }],
 } satisfies RouteDoc;
 
 export const OBJECT_LINES = {

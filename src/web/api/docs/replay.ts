@@ -169,13 +169,11 @@ export const LIST_REPLAYS = {
   query: paging(REPLAYS_MAX),
   result: Replay,
   list: true,
-  examples: [{ name: "All of them" }],
 } satisfies RouteDoc;
 
 export const READ_REPLAY = {
   summary: "Read a replay or a rerun",
   result: ReplayDetail,
-  examples: [{ name: "Its progress" }],
 } satisfies RouteDoc;
 
 export const CANCEL_REPLAY = {
@@ -183,5 +181,4 @@ export const CANCEL_REPLAY = {
   description:
     "Objects in progress are finished and counted; no more are started. What a rerun has not shipped is dropped. An ended replay stays as it is. Existing copies are not removed.",
   result: Replay,
-  examples: [{ name: "Cancel" }],
 } satisfies RouteDoc;

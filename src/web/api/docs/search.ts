@@ -1,6 +1,7 @@
 import * as z from "zod";
 import {
   COUNT_TOP_MAX,
+  FACETS_MAX,
   QUERY_MAX_UNITS,
   SEARCH_CURSOR_MAX,
   SEARCH_HITS_MAX,
@@ -21,19 +22,26 @@ export const AskCount = z
       .max(3)
       .optional()
       .describe("Names whose values make a group: `status`, `path`, `worker`, `Event.Queue`, `Fields.customer`."),
-    every: z.string().max(5).optional().describe("`1m` to `1d`: groups for each such slot of time, by UTC."),
+    every: z.string().max(5).optional().describe("`1s` to `1d`: groups for each such slot of time, by UTC."),
     measures: z
       .array(z.strictObject({ op: z.enum(OPS), of: CountedName.optional().describe("For all but `count`.") }))
       .min(1)
       .max(10)
       .optional()
       .describe("Of each group; by default, how many records it has."),
+    facets: z
+      .array(CountedName)
+      .max(FACETS_MAX)
+      .optional()
+      .describe("Names whose values are counted in the same pass, each for itself: how many records have which."),
     top: z
       .int()
       .min(1)
       .max(COUNT_TOP_MAX)
       .default(100)
-      .describe("Groups that are told, those with the most records; the slots of one group count as one."),
+      .describe(
+        "Groups that are told, those with the most records; the slots of one group count as one. And values of each facet.",
+      ),
   })
   .meta({ id: "AskCount" });
 
@@ -73,7 +81,15 @@ export const SearchEstimate = z
     raw_bytes: Count.describe("The same before compression."),
     records: Count.describe("In them."),
     sketch_bytes: Count.describe("Of sketches and manifests, that were read for this answer."),
-    not_searched: z.array(z.strictObject({ what: z.string(), why: z.string() })),
+    not_searched: z.array(
+      z.strictObject({
+        what: z.string().describe("In words: `2 objects of job 3 (1, 2)`."),
+        why: z.string(),
+        job: JobId.nullable().describe("null: `what` says it."),
+        objects: z.array(z.int()).optional().describe("Their numbers; absent: what has none."),
+        manifests: z.array(z.string()).optional().describe("Their names."),
+      }),
+    ),
   })
   .meta({ id: "SearchEstimate" });
 
@@ -83,8 +99,8 @@ export const SEARCH = {
     "Finds records in the objects of the store and in what waits for its upload, and streams them as NDJSON, the newest first. " +
     '`{"type":"hit","job_id","object","line","also_in","record"}`: a record; `object` is null while it waits to be cut. A record that several jobs shipped is one hit, the copy with most fields; `also_in` has the ids of the other jobs. ' +
     '`{"type":"progress","objects","read","skipped","copies","bytes_read","sketch_bytes","records","reached"}`: at least once a second; `skipped` objects cannot hold a hit, as their sketches say, or hold `copies` of records that are in objects of other jobs alone. ' +
-    'Last, `{"type":"end","complete","cursor","not_searched":[{"what","why"}]}`: with a `cursor` there is more; `complete` says that all of the question was searched; what was not is named. ' +
-    'With `count`, lines `{"type":"groups","rows":[{"by","time","values","state"}],"at"}` take the place of hits, each that of those before it: `values` are those of `measures`, `time` is there with `every`, all later than `at` is counted; `end` has `other`, the sum of the groups that the rows lack, and `overflow`. A count of several answers is the sum of theirs; `state` is what they are merged by. ' +
+    'Last, `{"type":"end","complete","cursor","not_searched":[{"what","why","job","objects","manifests"}]}`: with a `cursor` there is more; `complete` says that all of the question was searched; what was not is named, all that a job has in common for one reason together. ' +
+    'With `count`, lines `{"type":"groups","rows":[{"by","time","values","state"}],"facets":[{"name","values":[{"value","records"}],"other","overflow"}],"at"}` take the place of hits, each that of those before it: `values` are those of `measures`, `time` is there with `every`, all later than `at` is counted; `end` has `other`, the sum of the groups that the rows lack, and `overflow`. A count of several answers is the sum of theirs; `state` is what they are merged by. ' +
     "What a job has not read from the log is read first; what it has not read by then, and what is set aside, is named. " +
     "An answer without an `end` broke off. One answer reads for half a minute, or 2 GB before compression, or up to `limit` hits; two run at once for one caller, and further ones get 429. docs/search.md",
   body: AskSearch,

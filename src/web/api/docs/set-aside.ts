@@ -107,7 +107,6 @@ export const READ_ASIDE = {
   }),
   result: Shown,
   files: ["application/x-ndjson", "application/gzip", "application/vnd.apache.parquet", "application/octet-stream"],
-  examples: [{ name: "What is in it" }],
 } satisfies RouteDoc;
 
 const ResendTo = z
@@ -152,7 +151,6 @@ export const PUT_ASIDE = {
     "Takes an object of a job (`object-<job>-<number>`, by its number in the job's list of objects) out of its turn while it waits for its upload: it is kept, counted as set aside, and holds up nothing. " +
     "Then it can be resent, sent elsewhere, downloaded or deleted like others. If it is being sent at this moment, it may arrive all the same. An object that is set aside already stays as it is.",
   result: z.strictObject(OBJECT),
-  examples: [{ name: "An upload that fails" }],
 } satisfies RouteDoc;
 
 export const RESEND_ASIDE = {
@@ -169,7 +167,6 @@ export const RESEND_ASIDE = {
   bodyIsOptional: true,
   result: Resent,
   errors: [409],
-  examples: [{ name: "One message" }],
 } satisfies RouteDoc;
 
 export const ResentAll = z.strictObject({
@@ -198,5 +195,4 @@ export const DELETE_ASIDE = {
   description:
     "Deletes it for good. The records of an object or an entry count as discarded by their job, a message's events as discarded by the account.",
   result: z.strictObject({ id: z.string(), discarded: Count.describe("Events of a message, records of the others.") }),
-  examples: [{ name: "One message" }],
 } satisfies RouteDoc;

@@ -94,7 +94,6 @@ export const READ_STATUS = {
   description:
     "Asks every part of the service and checks what is remembered. A part that does not answer is reported as silent; if the watch itself does not answer, the status is 503. The worst findings come first.",
   result: Status,
-  examples: [{ name: "What is wrong" }],
 } satisfies RouteDoc;
 
 export const LIST_INCIDENTS = {
@@ -103,5 +102,4 @@ export const LIST_INCIDENTS = {
     "Findings of `/status` that lasted long enough: those that are not over first, then the latest; at most 400. Past incidents are kept for 30 days. `/status` has the first by the same check as its findings. docs/alerts.md says when an incident begins and ends.",
   result: Incident,
   list: true,
-  examples: [{ name: "All of them" }],
 } satisfies RouteDoc;

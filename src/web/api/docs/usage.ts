@@ -58,5 +58,4 @@ export const READ_USAGE = {
     "The counts of this calendar month (UTC), the billed operations and their public list price, and the price of the vendor's own log shipping for the same records. " +
     "Not a bill: discounts and the account's other use are unknown here.",
   result: Usage,
-  examples: [{ name: "This month" }],
 } satisfies RouteDoc;

@@ -45,7 +45,6 @@ export const READ_WEBHOOK = {
   summary: "Read the webhook",
   description: "null: none is set. The secret is never shown again.",
   result: Webhook.nullable(),
-  examples: [{ name: "The webhook" }],
 } satisfies RouteDoc;
 
 export const PUT_WEBHOOK = {
@@ -72,7 +71,6 @@ export const DELETE_WEBHOOK = {
   summary: "Delete the webhook",
   description: "Deletes waiting calls and the secret, too.",
   result: z.object({ waiting: Count.describe("Waiting calls that are dropped.") }),
-  examples: [{ name: "The webhook" }],
 } satisfies RouteDoc;
 
 export const TEST_WEBHOOK = {
@@ -80,5 +78,4 @@ export const TEST_WEBHOOK = {
   description:
     "Makes one signed call of the type `webhook.test` now, even if the webhook is disabled. A call that the receiver does not accept is an answer, not an error: check `delivered`. One that is accepted ends earlier failures: waiting calls follow at once.",
   result: z.object({ id: z.string().describe("`webhook-id` of the call."), ...Tested.shape }),
-  examples: [{ name: "The webhook" }],
 } satisfies RouteDoc;

@@ -8,12 +8,13 @@ import { visible } from "../parts/record-summary.ts";
  * @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }}
  *   Counts
  */
-/** @typedef {{ filter: string, text: string }} Wanted */
+/** @typedef {{ filter: string, query: string }} Wanted */
 /**
- * What becomes of it. `judged`: the answer to a filter; with faults, the one before stays.
+ * What becomes of it. `records`: whether they match what is in force. `judged`: the answer to a
+ * filter; with faults, the one before stays.
  * @typedef {{
  *   opened(): void,
- *   records(records: Arrived[], number: number): void,
+ *   records(records: Arrived[], number: number, isJudged: boolean): void,
  *   gap(text: string): void,
  *   judged(faults: string[], isNew: boolean): void,
  *   state(text: string, isOpen: boolean): void,
@@ -32,7 +33,7 @@ const none = () => ({ seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 });
 
 export class Link {
   /** In force. @type {Wanted} */
-  wanted = { filter: "", text: "" };
+  wanted = { filter: "", query: "" };
   /** The server sends nothing. */
   #isPaused = false;
   /** @type {Heard} */
@@ -89,7 +90,7 @@ export class Link {
     // Without a socket, the last one is asked for when it opens.
     if (!this.#isOpen) this.#asked = [];
     this.#asked.push(wanted);
-    this.#say({ type: "filter", ...wanted, script: "" });
+    this.#say({ type: "filter", ...wanted });
   }
 
   pause(/** @type {boolean} */ isPaused) {
@@ -137,7 +138,7 @@ export class Link {
         this.#lostMs = null;
       }
       const wanted = this.#asked.pop() ?? this.wanted;
-      if (wanted !== this.wanted || wanted.filter !== "" || wanted.text !== "") this.want({ ...wanted });
+      if (wanted !== this.wanted || wanted.filter !== "" || wanted.query !== "") this.want({ ...wanted });
       if (this.#isPaused) this.#say({ type: "pause" });
       this.#showState();
       this.#heard.opened();
@@ -150,14 +151,15 @@ export class Link {
       this.#heard.gap(`${(now.dropped - before.dropped).toLocaleString("en")} skipped (too fast)`);
     if (now.paused > before.paused)
       this.#heard.gap(`${(now.paused - before.paused).toLocaleString("en")} missed while paused`);
-    this.#heard.records(message.records, message.number);
+    this.#heard.records(message.records, message.number, this.#asked.length === 0);
   }
 
   #judged(/** @type {string[]} */ faults) {
     const asked = this.#asked.shift();
     if (asked === undefined) return;
-    const isNew = asked.filter !== this.wanted.filter || asked.text !== this.wanted.text;
-    if (faults.length === 0) this.wanted = asked;
+    const isNew = asked.filter !== this.wanted.filter || asked.query !== this.wanted.query;
+    // What the server does not take at the start leaves it without any.
+    if (faults.length === 0 || !isNew) this.wanted = faults.length === 0 ? asked : { filter: "", query: "" };
     this.#heard.judged(faults, isNew);
   }
 

@@ -5,9 +5,12 @@ import { summaryOf, visible } from "../parts/record-summary.ts";
 
 /** @typedef {import("./live-link.client.js").Arrived} Arrived */
 /**
- * A record of the list, or a gap in it. `key`: what alike neighbours have in common.
- * @typedef {{ arrived: Arrived | null, gap: string, atMs: number, key: string, isShown: boolean }}
- *   Entry
+ * A record of the list, or a gap in it. `key`: what alike neighbours have in common; `judged`: by
+ * which query it is shown or not.
+ * @typedef {{
+ *   arrived: Arrived | null, gap: string, atMs: number, key: string,
+ *   isShown: boolean, judged: number,
+ * }} Entry
  */
 /**
  * A line; `row` is null until it is drawn.
@@ -16,6 +19,8 @@ import { summaryOf, visible } from "../parts/record-summary.ts";
 
 /** Records kept. */
 const KEPT = 1000;
+/** Records that the server judges at once, as a form has them, in bytes: it takes 512 KiB. */
+const JUDGED_BYTES = 400_000;
 /** Lines made in one frame. */
 const LINES_AT_ONCE = 100;
 
@@ -41,10 +46,10 @@ function marked(/** @type {string} */ kind, /** @type {string} */ text) {
 }
 
 /** @returns {Entry} */
-function entryOf(/** @type {Arrived} */ arrived) {
+function entryOf(/** @type {Arrived} */ arrived, /** @type {number} */ judged) {
   const { script, outcome, event, line, atMs } = summaryOf(arrived.record);
   const key = JSON.stringify([script, outcome, event, line, arrived.tooLarge !== undefined]);
-  return { arrived, gap: "", atMs: atMs ?? Number.NEGATIVE_INFINITY, key, isShown: true };
+  return { arrived, gap: "", atMs: atMs ?? Number.NEGATIVE_INFINITY, key, isShown: true, judged };
 }
 
 export class List {
@@ -73,15 +78,15 @@ export class List {
   }
 
   /** Adds one at the top; {@link draw} shows it. */
-  add(/** @type {Arrived} */ arrived, /** @type {boolean} */ isShown) {
+  add(/** @type {Arrived} */ arrived, /** @type {number} */ judged, /** @type {boolean} */ isShown) {
     if (this.#inserted.size > 0 && this.#wasInserted(arrived)) return;
-    this.#put({ ...entryOf(arrived), isShown });
+    this.#put({ ...entryOf(arrived, judged), isShown });
   }
 
   /** What is missing here. */
   addGap(/** @type {string} */ gap) {
     const atMs = this.#entries[0]?.atMs ?? Date.now();
-    this.#put({ arrived: null, gap, atMs, key: "", isShown: true });
+    this.#put({ arrived: null, gap, atMs, key: "", isShown: true, judged: 0 });
   }
 
   #put(/** @type {Entry} */ entry) {
@@ -114,14 +119,33 @@ export class List {
     this.#makeSoon();
   }
 
+  /** The newest records that another query judged: one, and as many as may be asked for with it. */
+  unjudged(/** @type {number} */ judged) {
+    /** @type {Entry[]} */
+    const found = [];
+    let room = JUDGED_BYTES;
+    for (const entry of this.#entries) {
+      if (entry.arrived === null || entry.judged === judged) continue;
+      const bytes = `${new URLSearchParams({ "": JSON.stringify(entry.arrived) })}`.length;
+      if (found.length > 0 && bytes > room) break;
+      found.push(entry);
+      room -= bytes;
+    }
+    return found;
+  }
+
   /** Shows those that match, and hides the others. */
-  filter(/** @type {(arrived: Arrived) => boolean} */ matches) {
-    for (const entry of this.#entries) entry.isShown = entry.arrived === null || matches(entry.arrived);
-    this.#regroup();
+  judge(/** @type {Entry[]} */ entries, /** @type {boolean[]} */ match, /** @type {number} */ judged) {
+    let isOther = false;
+    for (const [i, entry] of entries.entries()) {
+      isOther ||= entry.isShown !== match[i];
+      [entry.isShown, entry.judged] = [match[i] === true, judged];
+    }
+    if (isOther) this.#regroup();
   }
 
   /** Adds records from elsewhere that are not there yet, each at its time. */
-  insert(/** @type {Arrived[]} */ records) {
+  insert(/** @type {Arrived[]} */ records, /** @type {number} */ judged) {
     /** @type {Map<string, number>} */
     const known = new Map();
     const count = (/** @type {Map<string, number>} */ of, /** @type {string} */ id, /** @type {number} */ by) =>
@@ -132,7 +156,7 @@ export class List {
       if ((known.get(id) ?? 0) > 0) count(known, id, -1);
       else {
         count(this.#inserted, id, 1);
-        this.#entries.push(entryOf(arrived));
+        this.#entries.push(entryOf(arrived, judged));
       }
     }
     this.#entries.sort((a, b) => b.atMs - a.atMs);

@@ -1,6 +1,5 @@
 // Records as they arrive: the page /live. assets.ts joins it with the files that it imports.
 // @ts-check
-import { matcher } from "../parts/record-filter.ts";
 import { Filter } from "./live-filter.client.js";
 import { COUNTED, Link } from "./live-link.client.js";
 import { List } from "./live-list.client.js";
@@ -9,7 +8,7 @@ import { showRecord } from "./live-record.client.js";
 /** @typedef {import("./live-link.client.js").Arrived} Arrived */
 /** @typedef {ReturnType<List["entriesOf"]>[number]} Entry */
 /**
- * What is not in the list yet; `judged`: under which filter.
+ * What is not in the list yet; `judged`: by which filter and query, -1 by an unknown one.
  * @typedef {{ arrived: Arrived, judged: number }} Waiting
  */
 
@@ -27,6 +26,8 @@ const UNSEEN_MS = 600_000;
 const AGAIN_MS = 60_000;
 /** After a change of the filter, until objects are searched, in ms. */
 const FILL_MS = 800;
+/** After a failure to judge records, until the next try, in ms. */
+const JUDGE_MS = 5000;
 /** With so many in the list, no older ones are searched. */
 const ENOUGH = 50;
 
@@ -40,9 +41,10 @@ function part(/** @type {string} */ id, /** @type {new () => T} */ kind) {
 const ui = {
   app: part("live-app", HTMLElement),
   form: /** @type {HTMLFormElement} */ (part("live-what", HTMLDetailsElement).closest("form")),
-  text: part("live-text", HTMLInputElement),
-  script: part("live-script", HTMLInputElement),
-  errors: part("live-errors", HTMLInputElement),
+  query: part("field-q", HTMLInputElement),
+  script: part("field-function", HTMLInputElement),
+  outcome: part("field-outcome", HTMLSelectElement),
+  search: part("live-search", HTMLAnchorElement),
   what: part("live-what", HTMLDetailsElement),
   wanted: part("live-wanted", HTMLElement),
   faults: part("live-faults", HTMLElement),
@@ -74,15 +76,12 @@ let pending = [];
 let isPaused = false;
 let isDrawing = false;
 let spokenOf = "";
-/** How often the filter changed. */
+/** How often filter or query changed. */
 let judged = 0;
-/** The filter in force. */
-let matches = matcher("", "");
+/** The server is judging records of the list. */
+let isJudging = false;
 /** The record in the dialog. @type {Entry | null} */
 let opened = null;
-
-/** Whether a record matches the filter in force. */
-const isWanted = (/** @type {Arrived} */ { record, source = "" }) => matches({ ...record, Source: source });
 
 const link = new Link({
   opened: () => {
@@ -93,20 +92,19 @@ const link = new Link({
     pending.push({ gap: text });
     drawSoon();
   },
-  records(records, number) {
-    pending.push(...records.map((arrived) => ({ arrived, judged })), { number });
+  records(records, number, isJudged) {
+    pending.push(...records.map((arrived) => ({ arrived, judged: isJudged ? judged : -1 })), { number });
     if (isPaused) hold();
     drawSoon();
   },
   judged(faults, isNew) {
     filter.show(faults);
+    ui.search.href = `/search?last=1h${filter.query.replace("?", "&")}`;
     if (faults.length > 0) return;
     history.replaceState(null, "", `/live${filter.query}`);
     if (!isNew) return;
     judged += 1;
-    matches = matcher(link.wanted.filter, link.wanted.text);
-    list.filter(isWanted);
-    showCounts();
+    judge();
     clearTimeout(filling);
     filling = setTimeout(fill, FILL_MS);
   },
@@ -133,12 +131,13 @@ function draw() {
     else if (drawn === DRAWN_AT_ONCE) break;
     else if ("gap" in next) list.addGap(next.gap);
     else {
-      list.add(next.arrived, next.judged === judged || isWanted(next.arrived));
+      list.add(next.arrived, next.judged, next.judged === judged);
       drawn += 1;
     }
   }
   pending = pending.slice(at);
   list.draw();
+  judge();
   showCounts();
   drawSoon();
 }
@@ -178,9 +177,38 @@ function setPaused(/** @type {boolean} */ paused) {
   drawSoon();
 }
 
-// Filter.
+// Filter and query.
 
 const filter = new Filter(ui, () => link.want(filter.wanted));
+
+/** Asks which records of the list match that another query judged: the server has the evaluator. */
+async function judge() {
+  if (isJudging) return;
+  isJudging = true;
+  try {
+    for (let entries = list.unjudged(judged); entries.length > 0; entries = list.unjudged(judged)) {
+      const by = judged;
+      const body = new URLSearchParams({
+        csrf: String(new FormData(ui.form).get("csrf")),
+        records: JSON.stringify(entries.map(({ arrived }) => arrived)),
+        ...link.wanted,
+      });
+      const answer = await fetch("/live/judge", { method: "POST", body });
+      if (!answer.ok && answer.status !== 413) throw new Error(answer.statusText);
+      // One that is too large is hidden.
+      const match = answer.ok ? await answer.json() : [];
+      if (by === judged) list.judge(entries, match, by);
+      showCounts();
+    }
+    isJudging = false;
+  } catch {
+    // Offline, or the service is busy: until then, no further one is asked for.
+    setTimeout(() => {
+      isJudging = false;
+      judge();
+    }, JUDGE_MS);
+  }
+}
 
 // Older records, from what waits and from the last objects.
 
@@ -198,7 +226,7 @@ async function fill() {
     const answer = await fetch(`/live/recent${filter.query}`, { signal: asked.signal });
     if (!answer.ok || at !== judged) return;
     const { records } = await answer.json();
-    if (at === judged) list.insert(records);
+    if (at === judged) list.insert(records, at);
   } catch {
     // Offline: what arrives is shown all the same.
   } finally {
@@ -250,7 +278,7 @@ addEventListener("keydown", (event) => {
     if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
     return;
   }
-  if (event.key === "/") ui.text.focus();
+  if (event.key === "/") ui.query.focus();
   else if (event.key === "j" || (inList && event.key === "ArrowDown")) list.move(1);
   else if (event.key === "k" || (inList && event.key === "ArrowUp")) list.move(-1);
   else if (inList && event.key === "Home") list.moveToEnd("first");
@@ -266,11 +294,6 @@ ui.app.hidden = false;
 ui.tools.hidden = false;
 document.getElementById("recent")?.remove();
 link.wanted = filter.wanted;
-try {
-  matches = matcher(link.wanted.filter, link.wanted.text);
-} catch {
-  // The address has a filter that is none: the server says so.
-}
 showCounts();
 link.connect();
 setInterval(() => link.tell(), TELL_MS);

@@ -137,6 +137,8 @@ function enhance(/** @type {ParentNode} */ root) {
 }
 
 enhance(document);
+// What another script put into the page.
+document.addEventListener("fresh", ({ target }) => target instanceof Element && enhance(target));
 shownOnce();
 lineOfAddress();
 refreshing();

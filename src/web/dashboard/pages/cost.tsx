@@ -23,7 +23,6 @@ export async function costView({ api }: PageContext): Promise<View> {
   const usage = await api.get<UsageView>("/logship/usage");
   return {
     title: `Cost in ${monthInWords(usage.month)} so far`,
-    section: "cost",
     parts:
       usage.since === null
         ? [<Nothing />]

@@ -13,7 +13,6 @@ export function notFound(errors: readonly ErrorEntry[] = []): View {
   return {
     title: "Not found",
     status: 404,
-    section: null,
     parts: [
       <Empty title={sentence(errors[0]?.message ?? "page not found")}>
         <p>
@@ -28,7 +27,6 @@ export function notPermitted(errors: readonly ErrorEntry[]): View {
   return {
     title: "Not permitted",
     status: 403,
-    section: null,
     parts: [
       <Errors title="You cannot do this" errors={errors} />,
       <p>
@@ -45,7 +43,6 @@ export function failureView({ status, errors }: { status: number; errors: readon
   return {
     title: later,
     status,
-    section: null,
     parts: [
       <Errors title={later} errors={errors} />,
       <p>Go back to change your input, or reload the page to try again.</p>,
@@ -58,7 +55,6 @@ export function silent(): View {
   return {
     title: "Page unavailable",
     status: 503,
-    section: null,
     parts: [
       <Notice kind="bad" title="A part of the service does not answer">
         <p>Delivery continues. Reload the page in a few seconds.</p>
@@ -72,14 +68,11 @@ export function notConfigured(faults: readonly string[]): View {
   return {
     title: "Configuration incomplete",
     status: 503,
-    section: null,
     parts: [
       <Notice kind="bad" title="Settings are missing or malformed">
         <ul>
           {faults.map((fault) => (
-            <li>
-              <Foreign text={fault} />
-            </li>
+            <Foreign as="li" text={fault} />
           ))}
         </ul>
       </Notice>,
@@ -92,7 +85,6 @@ export function notConfigured(faults: readonly string[]): View {
 export const FOREIGN_FORM: View = {
   title: "Nothing changed",
   status: 403,
-  section: null,
   parts: [
     <Notice kind="bad" title="This form is not from your session">
       <p>
@@ -107,7 +99,6 @@ export const FOREIGN_FORM: View = {
 export const SESSION_OVER: View = {
   title: "You are signed out",
   status: 401,
-  section: null,
   parts: [
     <Notice kind="warn" title="Nothing changed: your session ended">
       <p>

@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import { type Entry, NAVIGATION } from "../navigation.ts";
+import { NAVIGATION } from "../navigation.ts";
 import type { Page, PageContext, View } from "../page.ts";
 import { Foreign } from "../parts/foreign.tsx";
 import { Field, may } from "../parts/form.tsx";
@@ -42,7 +42,7 @@ async function findView(page: PageContext): Promise<View> {
     </form>,
     (async () => <Results found={await find(page, wanted)} />)(),
   ];
-  return { title: "Find", section: "find", parts };
+  return { title: "Find", parts };
 }
 
 async function find({ api, viewer }: PageContext, wanted: string): Promise<Found[]> {
@@ -52,7 +52,7 @@ async function find({ api, viewer }: PageContext, wanted: string): Promise<Found
     may(viewer, "functions:read") && wanted !== ""
       ? api.list<FunctionView>("/functions/scripts", { name: wanted, per_page: SHOWN_MAX })
       : null;
-  const pages: Found[] = [...NAVIGATION.flatMap(({ entries }): readonly Entry[] => entries), ...FURTHER]
+  const pages: Found[] = [...NAVIGATION.flatMap(({ entries }) => entries), ...FURTHER]
     .filter(({ label, needs }) => has(label) && (needs === null || may(viewer, needs)))
     .map(({ href, label }) => ({ href, label, kind: "page" }));
   const named = ((await jobs)?.items ?? [])

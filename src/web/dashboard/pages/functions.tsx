@@ -42,8 +42,7 @@ async function losesCounts({ params }: PageContext): Promise<Question> {
 }
 
 function question(name: string, label: string, text: string): Question {
-  const about = { label, section: "functions", back: functionPath(name), parts: [<p>{text}</p>] } as const;
-  return { ...about, title: `${label}: ${name}`, trail: [{ href: "/functions", label: "Workers" }] };
+  return { title: `${label}: ${name}`, label, back: functionPath(name), parts: [<p>{text}</p>] };
 }
 
 /** The value of `logship` for each setting. */

@@ -34,7 +34,6 @@ async function jobsView({ api, viewer, nowMs, query }: PageContext): Promise<Vie
   const waiting = Promise.all(found.map(({ id }) => waitingOf(api, id)));
   return {
     title: "Jobs",
-    section: "jobs",
     parts: [
       <>
         <Deleted query={query} />

@@ -1,8 +1,10 @@
 import type { Child, FC } from "hono/jsx";
-import type { ErrorEntry } from "../../../base/errors.ts";
-import { CODE } from "../../../base/errors.ts";
+import * as z from "zod";
+import { parsedJson } from "../../../base/bytes.ts";
+import { CODE, type ErrorEntry, oneError } from "../../../base/errors.ts";
 import { readExtraFields } from "../../../config.ts";
 import { parseFilter } from "../../../formats/filter/parse.ts";
+import { readWants } from "../../../operate/live/wants.ts";
 import {
   formPage,
   type Page,
@@ -17,19 +19,21 @@ import { Empty, Notice, Panel } from "../parts/panel.tsx";
 import { Records } from "../parts/record.tsx";
 import type { JobView } from "../views/job.ts";
 import { ConditionsForm, type JobFilter } from "./live/form.tsx";
-import { type Conditions, held, lastRecords } from "./live/recent.ts";
+import { held, lastRecords } from "./live/recent.ts";
+import { type Asked, askedOf, livePath, NOTHING } from "./search/address.ts";
 import { readFilter } from "./shipping/filter-read.ts";
 
 export const livePages: readonly Page[] = [
   formPage("/live", "logs:read", liveView, takeConditions),
   { path: "/live/recent", get: { permission: "logs:read", show: recentRecords } },
+  { path: "/live/judge", post: { permission: "logs:read", take: judge } },
 ];
 
 async function liveView(page: PageContext): Promise<View> {
   const jobs = await jobsWithFilter(page);
   const chosen = jobs.find(({ id }) => `${id}` === page.query.get("job"));
-  const conditions = conditionsOf(page.query);
-  return view(page, jobs, chosen === undefined ? conditions : { ...conditions, filter: chosen.filter }, false);
+  const asked = conditionsOf(page.query);
+  return view(page, jobs, chosen === undefined ? asked : { ...asked, filter: chosen.filter }, false);
 }
 
 /** The form: leads to the address that says the same, or shows the builder again. */
@@ -37,27 +41,41 @@ async function takeConditions(page: PageContext, form: URLSearchParams): Promise
   const jobs = await jobsWithFilter(page);
   const { filter, again } = readFilter(form, {});
   const chosen = again ? undefined : jobs.find(({ id }) => `${id}` === form.get("job"));
-  const conditions = { ...conditionsOf(form), filter: chosen?.filter ?? filter };
-  if (again) return view(page, jobs, conditions, true);
-  return seeOther(`/live${addressOf(conditions, form.get("list") === "1")}`);
+  const asked = { ...conditionsOf(form), filter: chosen?.filter ?? filter };
+  if (again) return view(page, jobs, asked, true);
+  const path = livePath(asked);
+  return seeOther(form.get("list") === "1" ? `${path}${path.includes("?") ? "&" : "?"}list=1` : path);
 }
 
 /** For the script of the page. */
 async function recentRecords({ api, query, platform }: PageContext): Promise<Response> {
-  const recent = await lastRecords(api, conditionsOf(query), platform);
-  return Response.json(recent, { headers: { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" } });
+  return forScript(await lastRecords(api, conditionsOf(query), platform));
 }
 
-function conditionsOf(query: URLSearchParams): Conditions {
-  const of = (name: string) => (query.get(name) ?? "").trim();
-  return { filter: of("filter"), script: of("script"), text: of("text"), isErrorsOnly: of("errors") === "1" };
+/**
+ * For the script of the page: which records of its list match other conditions. The browser has no
+ * evaluator of its own.
+ */
+async function judge({ env }: PageContext, form: URLSearchParams): Promise<Response> {
+  const wants = { filter: form.get("filter") ?? "", query: form.get("query") ?? "" };
+  const read = readWants(wants, readExtraFields(env) ?? []);
+  const sent = Sent.safeParse(parsedJson(form.get("records") ?? ""));
+  if (!read.ok || !sent.success) throw oneError(400, CODE.invalid, "no such question");
+  return forScript(sent.data.map(({ record, source }) => read.wanted.fitsAgain(record, source)));
 }
 
-/** The query of the page with these conditions. */
-function addressOf({ filter, script, text, isErrorsOnly }: Conditions, isList: boolean): string {
-  const said = { text, script, errors: isErrorsOnly ? "1" : "", filter, list: isList ? "1" : "" };
-  const query = new URLSearchParams(Object.entries(said).filter(([, value]) => value !== ""));
-  return query.size === 0 ? "" : `?${query}`;
+/** As many as the list has. */
+const Sent = z.array(z.object({ record: z.looseObject({}), source: z.string().default("") })).max(1_000);
+
+function forScript(answer: unknown): Response {
+  return Response.json(answer, { headers: { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" } });
+}
+
+/** As a search has them, but for time and job; `script` and `errors` are of earlier addresses. */
+function conditionsOf(query: URLSearchParams): Asked {
+  const { q, function: name, outcome, filter } = askedOf(query) ?? NOTHING;
+  const [script, isFailed] = [query.get("script") ?? "", query.get("errors") === "1"];
+  return { ...NOTHING, q, function: name || script.trim(), outcome: isFailed ? "failed" : outcome, filter };
 }
 
 async function jobsWithFilter({ api }: PageContext): Promise<JobFilter[]> {
@@ -67,11 +85,9 @@ async function jobsWithFilter({ api }: PageContext): Promise<JobFilter[]> {
   );
 }
 
-function view(page: PageContext, jobs: readonly JobFilter[], conditions: Conditions, isBuilding: boolean): View {
-  const faults = faultsOf(conditions.filter, page);
+function view(page: PageContext, jobs: readonly JobFilter[], asked: Asked, isBuilding: boolean): View {
   return {
     title: "Live",
-    section: "live",
     scripts: ["live"],
     parts: [
       <noscript>
@@ -83,13 +99,13 @@ function view(page: PageContext, jobs: readonly JobFilter[], conditions: Conditi
       </noscript>,
       <ConditionsForm
         viewer={page.viewer}
-        conditions={conditions}
-        faults={faults}
+        asked={asked}
+        faults={faultsOf(asked.filter, page)}
         jobs={jobs}
         isBuilding={isBuilding}
       />,
       <Live canFilterSource={(readExtraFields(page.env) ?? []).includes("Source")} />,
-      ...(page.request.headers.has(REFRESH_HEADER) ? [] : [recent(page, conditions)]),
+      ...(page.request.headers.has(REFRESH_HEADER) ? [] : [recent(page, asked)]),
     ],
   };
 }
@@ -125,7 +141,7 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
     </p>
     <p class="live-line quiet">
       <span>
-        <kbd>/</kbd> text
+        <kbd>/</kbd> search
       </span>
       <span>
         <kbd>j</kbd> <kbd>k</kbd> move
@@ -191,11 +207,11 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
  * Records without a script: those in memory, or after the form was sent (`list`) those of the last
  * hour.
  */
-async function recent({ api, query, platform }: PageContext, conditions: Conditions): Promise<Child> {
+async function recent({ api, query, platform }: PageContext, asked: Asked): Promise<Child> {
   const isList = query.get("list") === "1";
   const { records, from } = isList
-    ? await lastRecords(api, conditions, platform)
-    : { records: await held(api, conditions), from: "memory" as const };
+    ? await lastRecords(api, asked, platform)
+    : { records: await held(api, asked), from: "memory" as const };
   return (
     <Panel id="recent" title="Recent records">
       {records.length === 0 ? (

@@ -20,7 +20,7 @@ export const overviewPages: readonly Page[] = [
 async function overviewView(page: PageContext): Promise<View> {
   const { viewer } = page;
   const parts = may(viewer, "logs:read") ? shippingParts(page) : otherParts(page);
-  return { title: "Overview", section: "overview", parts };
+  return { title: "Overview", parts };
 }
 
 /** Asks for everything at once; a slow part only delays those below it. */

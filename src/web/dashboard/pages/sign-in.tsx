@@ -181,7 +181,7 @@ export function ownPath(sent: string | null): string {
 }
 
 function page(content: View["parts"][number], status: number): View {
-  return { title: "Sign in to logship", status, section: null, parts: [content] };
+  return { title: "Sign in to logship", status, parts: [content] };
 }
 
 /** The page of a link that works. */

@@ -30,6 +30,16 @@ export interface BarsProps {
   format: (value: number) => string;
   /** The table, if it differs from the series. */
   table?: { columns: readonly string[]; rows: readonly (readonly string[])[] };
+  /** Default: true. */
+  hasTable?: boolean;
+  /** By bucket: its value may still grow. */
+  unknown?: readonly boolean[];
+  /**
+   * Neighbouring bars can be chosen, which leads to this address with their time.
+   * @param times when the chart begins, its first bar, how long a bar is, and when the chart ends,
+   *   in ms.
+   */
+  range?: { href: string; times: readonly [sinceMs: number, firstMs: number, stepMs: number, untilMs: number] };
 }
 
 /** The drawing is stretched to the available space. */
@@ -51,7 +61,18 @@ export function stack(values: readonly number[], most: number): { y: number; hei
  * Bars over time, one stack per bucket, with a sentence and a table. The drawing holds no text, so
  * that it can be stretched.
  */
-export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, format, table }) => {
+export const Bars: FC<BarsProps> = ({
+  id,
+  title,
+  sentence,
+  buckets,
+  series,
+  format,
+  table,
+  hasTable = true,
+  unknown,
+  range,
+}) => {
   const totals = buckets.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
   const most = Math.max(0, ...totals);
   const isLinked = buckets.some(({ href }) => href !== undefined);
@@ -60,7 +81,7 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
     rows: buckets.map((_, i) => series.map(({ values }) => format(values[i] ?? 0))),
   };
   return (
-    <figure class="chart" aria-labelledby={`${id}-title`}>
+    <figure class="chart" aria-labelledby={`${id}-title`} data-range={range?.href} data-times={range?.times.join(" ")}>
       <figcaption>
         <h3 id={`${id}-title`}>{title}</h3>
         {series.length > 1 && (
@@ -86,7 +107,7 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
             preserveAspectRatio="none"
           >
             {buckets.map(({ label, href }, i) => (
-              <Bar href={href} x={i * STEP}>
+              <Bar href={href} x={i * STEP} class={unknown?.[i] ? "unknown" : undefined}>
                 <title>{`${label} UTC: ${columns.map((name, at) => `${name} ${rows[i]?.[at] ?? ""}`).join(", ")}`}</title>
                 {stack(
                   series.map(({ values }) => values[i] ?? 0),
@@ -110,19 +131,21 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
             <span>{buckets.at(-1)?.short} UTC</span>
           </p>
           <p>{sentence}</p>
-          <details>
-            <summary>
-              As a table<span class="unseen">: {title}</span>
-            </summary>
-            <Table
-              caption={title}
-              columns={["From (UTC)", ...columns.map(figures)]}
-              rows={buckets.map(({ label, href }, i) => [
-                href === undefined ? label : <a href={href}>{label}</a>,
-                ...(rows[i] ?? []),
-              ])}
-            />
-          </details>
+          {hasTable && (
+            <details>
+              <summary>
+                As a table<span class="unseen">: {title}</span>
+              </summary>
+              <Table
+                caption={title}
+                columns={["From (UTC)", ...columns.map(figures)]}
+                rows={buckets.map(({ label, href }, i) => [
+                  href === undefined ? label : <a href={href}>{label}</a>,
+                  ...(rows[i] ?? []),
+                ])}
+              />
+            </details>
+          )}
         </>
       )}
     </figure>
@@ -133,11 +156,16 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
  * A link is for pointers, over the whole height, as a bar may be one pixel high: for the keyboard
  * and for screen readers the table has the same ones.
  */
-const Bar: FC<PropsWithChildren<{ href: string | undefined; x: number }>> = ({ href, x, children }) =>
+const Bar: FC<PropsWithChildren<{ href: string | undefined; x: number; class: string | undefined }>> = ({
+  href,
+  x,
+  children,
+  ...more
+}) =>
   href === undefined ? (
-    <g>{children}</g>
+    <g {...more}>{children}</g>
   ) : (
-    <a href={href} tabindex={-1}>
+    <a href={href} tabindex={-1} {...more}>
       {children}
       <rect class="fill-none" x={x} y="0" width={STEP - GAP} height={HEIGHT} />
     </a>

@@ -1,8 +1,9 @@
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../../base/time.ts";
+import { stamp } from "../../../base/words.ts";
 
 /** To the minute, in the form's format. @param round `Math.ceil`: no earlier than that. */
 export function minuteOf(ms: number, round = Math.floor): string {
-  return new Date(round(ms / MINUTE_MS) * MINUTE_MS).toISOString().slice(0, 16).replace("T", " ");
+  return stamp(round(ms / MINUTE_MS) * MINUTE_MS);
 }
 
 /** Converts an entered time for the API. No zone means UTC. Invalid text is the API's to refuse. */

@@ -10,14 +10,10 @@ export const CSRF_FIELD = "csrf";
 export const DO_FIELD = "do";
 
 /** A form with the CSRF token of the viewer's session. */
-export const Form: FC<PropsWithChildren<{ viewer: Viewer; action: string; label?: string; class?: string }>> = ({
-  viewer,
-  action,
-  label,
-  children,
-  ...more
-}) => (
-  <form method="post" action={action} aria-label={label} class={more.class}>
+export const Form: FC<
+  PropsWithChildren<{ viewer: Viewer; action: string; label?: string; class?: string; go?: string | undefined }>
+> = ({ viewer, action, label, go, children, ...more }) => (
+  <form method="post" action={action} aria-label={label} class={more.class} data-go={go}>
     <input type="hidden" name={CSRF_FIELD} value={viewer.csrf} />
     {children}
   </form>

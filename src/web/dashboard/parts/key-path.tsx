@@ -49,8 +49,4 @@ export const KeyExample: FC<{ path: string; nowMs: number; suffix?: string }> = 
   path,
   nowMs,
   suffix = encoderKindOf(NDJSON).suffix,
-}) => (
-  <code>
-    <Foreign text={exampleKey(path, nowMs, suffix)} max={1_024} />
-  </code>
-);
+}) => <Foreign as="code" text={exampleKey(path, nowMs, suffix)} max={1_024} />;

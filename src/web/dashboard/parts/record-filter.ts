@@ -15,8 +15,8 @@ export interface Leaf {
 }
 
 /**
- * Functions that filter records by their values. As those of `recordTexts`, they are sent to the
- * browser as source: nothing from outside, methods only.
+ * Functions that make filters of the values of records. As those of `recordTexts`, they are sent to
+ * the browser as source: nothing from outside, methods only.
  */
 export function recordFilters() {
   /** Leaves of one record. */
@@ -31,14 +31,6 @@ export function recordFilters() {
     /^(?:(ScriptTags)\[\d+\]|(Logs)\[\d+\]\.Message\[\d+\]|(Exceptions|LogErrors)\[\d+\]\.(?:name|message|stack)|(ExceptionStacks)\[\d+\])$/;
 
   const to = {
-    fold(text: string): string {
-      return text.toLowerCase().replaceAll("ς", "σ");
-    },
-    holds(value: unknown, folded: string): boolean {
-      if (typeof value === "string") return to.fold(value).includes(folded);
-      if (typeof value === "number") return to.fold(String(value)) === folded;
-      return typeof value === "object" && value !== null && Object.values(value).some((each) => to.holds(each, folded));
-    },
     /** The value at a path through own properties; not into lists. */
     at(record: unknown, key: string): unknown {
       return key
@@ -49,46 +41,6 @@ export function recordFilters() {
             typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);
           return isThere ? (value as Record<string, unknown>)[name] : undefined;
         }, record);
-    },
-    equals(value: unknown, wanted: unknown): boolean {
-      const text = String(wanted).toWellFormed();
-      if (typeof value === "boolean") return String(value) === text;
-      return value === text || (typeof value === "number" && String(value) === text);
-    },
-    contains(value: unknown, key: string, text: string): boolean {
-      if (typeof value === "string") return value.includes(text);
-      if (!Array.isArray(value)) return false;
-      if (key === "ScriptTags" || key.includes(".")) return value.some((each) => to.equals(each, text));
-      const texts = value.flatMap((each) => [each, each?.name, each?.message, each?.stack, each?.Message].flat());
-      return texts.some((each) => typeof each === "string" && each.includes(text));
-    },
-    tests(value: unknown, key: string, operator: string, wanted: unknown): boolean {
-      const text = String(wanted).toWellFormed();
-      switch (operator) {
-        case "eq":
-          return to.equals(value, wanted);
-        case "in":
-          return typeof value !== "boolean" && (wanted as unknown[]).some((each) => to.equals(value, each));
-        case "startsWith":
-          return typeof value === "string" && value.startsWith(text);
-        case "endsWith":
-          return typeof value === "string" && value.endsWith(text);
-        case "contains":
-          return to.contains(value, key, text);
-        default:
-          if (typeof value !== "number") return false;
-          if (operator === "lt") return value < Number(wanted);
-          if (operator === "leq") return value <= Number(wanted);
-          return operator === "gt" ? value > Number(wanted) : value >= Number(wanted);
-      }
-    },
-    // biome-ignore lint/suspicious/noExplicitAny: a filter that the server has checked
-    passes(node: any, record: unknown): boolean {
-      if (node.and != null) return node.and.every((each: unknown) => to.passes(each, record));
-      if (node.or != null) return node.or.some((each: unknown) => to.passes(each, record));
-      const { key, operator, value } = node;
-      const isNegated = operator.startsWith("!");
-      return to.tests(to.at(record, key), key, operator.replace("!", ""), value) !== isNegated;
     },
     /** @param key of a filter; null: there is none. */
     condition(path: string, key: string | null, value: unknown): Condition | null {
@@ -123,23 +75,14 @@ export function recordFilters() {
 
   return {
     /**
-     * Whether records match, as `compileQuery` has it.
-     * @param filter valid; "": any record. @param text "": any record.
-     */
-    matcher(filter: string, text: string): (record: unknown) => boolean {
-      const where = filter === "" ? null : JSON.parse(filter).where;
-      const folded = to.fold(text.toWellFormed());
-      return (record) => (where == null || to.passes(where, record)) && (folded === "" || to.holds(record, folded));
-    },
-
-    /**
-     * One filter of all conditions. Of an error, the outcome is not `ok`, or there are exceptions,
-     * or the status is 5xx.
+     * One filter of all conditions. Of what failed, the outcome is not `ok`, or there are
+     * exceptions, or the status is 5xx.
      * @param filter any text: what is no filter is left alone, for its faults to be told.
+     * @param outcome `failed`, or one that records have; "": any.
      */
-    combined(filter: string, script: string, isErrorsOnly: boolean): string {
+    combined(filter: string, script: string, outcome: string): string {
       const nodes: unknown[] = [];
-      if (isErrorsOnly) {
+      if (outcome === "failed") {
         nodes.push({
           or: [
             { key: "Outcome", operator: "!eq", value: "ok" },
@@ -147,7 +90,7 @@ export function recordFilters() {
             { key: "Event.Response.Status", operator: "geq", value: 500 },
           ],
         });
-      }
+      } else if (outcome !== "") nodes.push({ key: "Outcome", operator: "eq", value: outcome });
       if (script !== "") nodes.push({ key: "ScriptName", operator: "eq", value: script });
       if (nodes.length === 0) return filter;
       try {
@@ -205,4 +148,4 @@ export function recordFilters() {
   };
 }
 
-export const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = recordFilters();
+export const { combined, curlOf, identityOf, leavesOf, narrowed } = recordFilters();

@@ -1,3 +1,5 @@
+import { took } from "../../../base/words.ts";
+
 type Kind = "ok" | "warn" | "bad" | "quiet";
 
 /** One record as a row. The texts come from the record: show them through `visible`. */
@@ -146,6 +148,17 @@ export function recordTexts() {
 }
 
 export const { STEERING, visible, summaryOf } = recordTexts();
+
+/** How long it took: `1.25 s`; "": it does not say. */
+export function tookWords({ WallTimeMs: ms }: { WallTimeMs?: unknown }): string {
+  return typeof ms === "number" ? took(ms) : "";
+}
+
+/** When something happened in it: `+12 ms`, from its event on; "": it does not say. */
+export function afterWords({ TimestampMs: at }: { TimestampMs?: unknown }, startMs: unknown): string {
+  if (typeof at !== "number" || typeof startMs !== "number") return "";
+  return `${at < startMs ? "" : "+"}${took(at - startMs)}`;
+}
 
 /** Untrusted JSON or code, safe to copy: steering characters become `\uXXXX` escapes. */
 export function escaped(text: string): string {

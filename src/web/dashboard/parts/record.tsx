@@ -34,21 +34,9 @@ export const RecordRow: FC<{
             <Foreign text={outcome} />
           </State>
         )}{" "}
-        {script !== "" && (
-          <span class="record-script">
-            <Foreign text={script} />
-          </span>
-        )}{" "}
-        {source !== "" && (
-          <span class="quiet">
-            <Foreign text={source} />
-          </span>
-        )}{" "}
-        {event !== "" && (
-          <span class="mono">
-            <Foreign text={event} />
-          </span>
-        )}
+        {script !== "" && <Foreign as="span" class="record-script" text={script} />}{" "}
+        {source !== "" && <Foreign as="span" class="quiet" text={source} />}{" "}
+        {event !== "" && <Foreign as="span" class="mono" text={event} />}
         {line !== "" && (
           <span class="record-line">
             {lineKind === "quiet" ? (
@@ -61,22 +49,14 @@ export const RecordRow: FC<{
             {more > 0 && <span class="quiet"> +{more}</span>}
           </span>
         )}
-        {isText && (
-          <span class="mono">
-            <Foreign text={record.slice(0, 300)} />
-          </span>
-        )}
+        {isText && <Foreign as="span" class="mono" text={record.slice(0, 300)} />}
         {!isText && atMs === null && outcome === "" && script === "" && event === "" && line === "" && (
-          <span class="mono">
-            <Foreign text={wholeOf(record).slice(0, 300)} />
-          </span>
+          <Foreign as="span" class="mono" text={wholeOf(record).slice(0, 300)} />
         )}
         {truncated === true && <span class="quiet"> (truncated)</span>}
       </summary>
       {typeof record === "object" && record !== null && <Thrown record={record as Record<string, unknown>} />}
-      <pre class="whole">
-        <Foreign text={wholeOf(record)} max={WHOLE_MAX} />
-      </pre>
+      <Foreign as="pre" class="whole" text={wholeOf(record)} max={WHOLE_MAX} />
     </details>
   );
 };

@@ -1,10 +1,10 @@
 import type { FC } from "hono/jsx";
-import { duration } from "../../../base/words.ts";
+import { duration, stamp } from "../../../base/words.ts";
 
 /** A time in UTC, to the second. @param at in ms since the epoch, or RFC 3339. */
 export const Time: FC<{ at: number | string; short?: boolean }> = ({ at, short }) => {
   const iso = new Date(at).toISOString();
-  const text = short === true ? iso.slice(11, 19) : `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
+  const text = stamp(at, 1_000).slice(short === true ? 11 : 0);
   return (
     <time datetime={iso} title={iso}>
       {text} UTC

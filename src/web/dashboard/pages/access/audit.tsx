@@ -5,7 +5,6 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { paged } from "../../parts/pager.tsx";
 import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
-import { TRAIL } from "./words.tsx";
 
 export const auditPages: readonly Page[] = [
   { path: "/access/audit", get: { permission: "access:edit", show: auditView } },
@@ -20,8 +19,6 @@ async function auditView(context: PageContext): Promise<View> {
   const { items, page, pager } = await paged<Change>(context, "/logship/audit", { of: "changes", perPage: PER_PAGE });
   return {
     title: "Changes",
-    section: "access",
-    trail: TRAIL,
     parts: [
       <p class="quiet">
         Changes through the API or these pages, and refused credentials, newest first. logship keeps them for 90 days.
@@ -50,9 +47,7 @@ export const Changes: FC<{ changes: readonly Change[] }> = ({ changes }) =>
           <Foreign text={change.actor.name} max={120} />
           <span class="quiet"> {change.actor.kind}</span>
         </>,
-        <code>
-          <Foreign text={change.action} max={80} />
-        </code>,
+        <Foreign as="code" text={change.action} max={80} />,
         <Resource change={change} />,
         <State kind={change.outcome === "done" ? "ok" : "warn"}>{change.outcome}</State>,
         <Body change={change} />,
@@ -87,9 +82,7 @@ const Body: FC<{ change: Change }> = ({ change: { id, body, request_id } }) => (
     {body === null ? (
       <p class="quiet">No body.</p>
     ) : (
-      <pre class="text">
-        <Foreign text={JSON.stringify(body, null, 2)} max={BODY_SHOWN} />
-      </pre>
+      <Foreign as="pre" class="text" text={JSON.stringify(body, null, 2)} max={BODY_SHOWN} />
     )}
     {request_id !== null && (
       <p class="quiet">

@@ -27,7 +27,6 @@ async function accessView(context: PageContext): Promise<View> {
   const gone = GONE.get(query.get("gone"));
   return {
     title: "Access",
-    section: "access",
     parts: [
       gone !== undefined && <Notice kind="ok" title={gone} />,
       <Panel

@@ -8,7 +8,7 @@ import { deletePage, type Question } from "../../parts/question.tsx";
 import { Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import { isOwn, oneOf } from "./lists.tsx";
-import { Beyond, type MemberView, Permissions, Roles, TRAIL } from "./words.tsx";
+import { Beyond, type MemberView, Permissions, Roles } from "./words.tsx";
 
 export const memberPages: readonly Page[] = [
   formPage("/access/members", "access:edit", async (context) => addView(context), add),
@@ -32,9 +32,7 @@ const LEAST: Role = "Log Share Reader";
 function addView({ viewer }: PageContext, sent = new URLSearchParams(), faults = NO_FAULTS, status = 200): View {
   return {
     title: "Add member",
-    section: "access",
     status,
-    trail: TRAIL,
     parts: [
       <RestOf faults={faults} title="Member not added" />,
       <Form viewer={viewer} action="/access/members" label="Add member">
@@ -78,8 +76,6 @@ async function add(context: PageContext, form: URLSearchParams): Promise<View> {
   const { api_key, ...member } = answer.result;
   return {
     title: "Member added",
-    section: "access",
-    trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the key now: it is shown only once">
         <p>
@@ -123,9 +119,7 @@ async function changeView(context: PageContext, sent?: string, faults = NO_FAULT
   const at = `/access/members/${member.id}`;
   return {
     title: "Change member",
-    section: "access",
     status,
-    trail: TRAIL,
     parts: [
       query.has("saved") && <Notice kind="ok" title={`Role changed to ${member.role}`} />,
       isOwn(viewer, "member", member.id) && (
@@ -171,8 +165,6 @@ async function askToRemove(context: PageContext): Promise<Question> {
   const member = await oneOf<MemberView>(context, "/members", context.params.id ?? "");
   return {
     title: "Remove member",
-    section: "access",
-    trail: TRAIL,
     back: `/access/members/${member.id}`,
     parts: [
       isOwn(context.viewer, "member", member.id) && (

@@ -25,7 +25,6 @@ async function sessionView({ viewer, query }: PageContext): Promise<View> {
   const closed = query.get("closed") ?? "";
   return {
     title: "Your session",
-    section: null,
     parts: [
       /^\d{1,4}$/.test(closed) && (
         <Notice

@@ -7,7 +7,7 @@ import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { deletePage, type Question } from "../../parts/question.tsx";
 import { Time } from "../../parts/values.tsx";
 import { isOwn, oneOf } from "./lists.tsx";
-import { Beyond, OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
+import { Beyond, OPENS, Permissions, type TokenView } from "./words.tsx";
 
 export const tokenPages: readonly Page[] = [
   formPage("/access/tokens", "access:edit", async (context) => formView(context), create),
@@ -18,9 +18,7 @@ function formView({ viewer }: PageContext, sent = new URLSearchParams(), faults 
   const chosen = sent.getAll("permission");
   return {
     title: "Create token",
-    section: "access",
     status,
-    trail: TRAIL,
     parts: [
       <RestOf faults={faults} title="Token not created" />,
       <Form viewer={viewer} action="/access/tokens" label="Create token">
@@ -77,8 +75,6 @@ async function create(context: PageContext, form: URLSearchParams): Promise<View
   const { value, ...token } = answer.result;
   return {
     title: "Token created",
-    section: "access",
-    trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the token now: it is shown only once">
         <p>logship stores only a hash. If you lose the token, delete it and create another.</p>
@@ -113,8 +109,6 @@ async function askToDelete(context: PageContext): Promise<Question> {
   const token = await oneOf<TokenView>(context, "/tokens", context.params.id ?? "");
   return {
     title: "Delete token",
-    section: "access",
-    trail: TRAIL,
     back: "/access",
     parts: [
       isOwn(context.viewer, "token", token.id) && (

@@ -19,8 +19,6 @@ export const OPENS: Readonly<Record<Permission, string>> = {
 export type TokenView = z.infer<typeof Token>;
 export type MemberView = z.infer<typeof Member>;
 
-export const TRAIL = [{ href: "/access", label: "Access" }] as const;
-
 export const Permissions: FC<{ of: readonly Permission[] }> = ({ of }) => (
   <span>
     {PERMISSIONS.filter((each) => of.includes(each)).map((each, i) => (

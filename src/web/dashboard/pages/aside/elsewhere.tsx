@@ -5,7 +5,7 @@ import { type Page, seeOther } from "../../page.ts";
 import { Panel } from "../../parts/panel.tsx";
 import { originOf } from "../shipping/destination.tsx";
 import { enteredPage } from "../shipping/entered-page.tsx";
-import { AT, amountOf, placeOf, TRAIL } from "./entry.tsx";
+import { AT, amountOf, placeOf } from "./entry.tsx";
 
 type Read = z.infer<typeof Shown>;
 type ObjectRead = Extract<Read, { kind: "object" }>;
@@ -24,8 +24,7 @@ export const elsewherePages: readonly Page[] = [
     },
     about: (object) => ({
       title: "Send elsewhere",
-      section: "set-aside",
-      trail: [...TRAIL, { href: placeOf(object.id), label: object.id }],
+      trail: [{ href: placeOf(object.id), label: object.id }],
       panel: (
         <Panel id="about" title="Details">
           <p>

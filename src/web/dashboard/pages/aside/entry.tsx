@@ -7,7 +7,6 @@ import type { Entry } from "../../../api/docs/set-aside.ts";
 export type AsideView = z.infer<typeof Entry>;
 
 export const AT = "/set-aside";
-export const TRAIL = [{ href: AT, label: "On hold" }] as const;
 
 export const placeOf = (id: string): string => `${AT}/${encodeURIComponent(id)}`;
 

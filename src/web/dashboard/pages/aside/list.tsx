@@ -21,7 +21,6 @@ async function listView(context: PageContext): Promise<View> {
   const [, job, number] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get("sent") ?? "") ?? [];
   return {
     title: "On hold",
-    section: "set-aside",
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted, and counted as discarded" />,
       job !== undefined && (

@@ -10,7 +10,7 @@ import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { deletePage, type Question } from "../../parts/question.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Time } from "../../parts/values.tsx";
-import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.tsx";
+import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
 
 export const asideOnePages: readonly Page[] = [
   { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
@@ -34,8 +34,6 @@ async function oneView(context: PageContext): Promise<View> {
   const { viewer } = context;
   return {
     title: entry.id,
-    section: "set-aside",
-    trail: TRAIL,
     parts: [
       <Panel
         id="about"
@@ -60,9 +58,7 @@ async function oneView(context: PageContext): Promise<View> {
         <About entry={entry} />
         {entry.why_not !== null ? (
           <Notice kind="warn" title="Cannot be resent">
-            <p>
-              <Foreign text={entry.why_not} max={600} />
-            </p>
+            <Foreign as="p" text={entry.why_not} max={600} />
           </Notice>
         ) : (
           <p class="quiet">{MEANING[entry.kind]}</p>
@@ -116,9 +112,7 @@ const Content = ({
     return (
       <Panel id="content" title="Content">
         <p class="quiet">Cannot be read as records. {complete ? "The content" : "Its beginning"} in Base64:</p>
-        <pre class="text">
-          <Foreign text={base64 ?? ""} max={BYTES_SHOWN} />
-        </pre>
+        <Foreign as="pre" class="text" text={base64 ?? ""} max={BYTES_SHOWN} />
       </Panel>
     );
   const page = pageOf(query);
@@ -153,8 +147,6 @@ async function askToDelete(context: PageContext): Promise<Question> {
   const entry = await context.api.get<Read>(pathOf(context));
   return {
     title: `Delete ${entry.id}`,
-    section: "set-aside",
-    trail: TRAIL,
     back: placeOf(entry.id),
     label: "Delete permanently",
     parts: [

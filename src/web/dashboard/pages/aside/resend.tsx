@@ -7,7 +7,7 @@ import { type Page, type PageAnswer, type PageContext, seeOther, type View } fro
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
-import { AT, placeOf, TRAIL } from "./entry.tsx";
+import { AT, placeOf } from "./entry.tsx";
 
 export const resendPages: readonly Page[] = [
   { path: `${AT}/resend`, post: { permission: "logs:edit", take: resend } },
@@ -44,8 +44,6 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
   const refused = tried.find(({ answer }) => answer?.ok === false)?.answer;
   return {
     title: "Resend",
-    section: "set-aside",
-    trail: TRAIL,
     // A single rejected entry sets the status of the page.
     status: ids.length === 0 ? 400 : tried.length === 1 && refused?.ok === false ? refused.status : 200,
     parts: [
@@ -85,8 +83,6 @@ async function resendAll({ api, viewer }: PageContext, form: URLSearchParams): P
   const { sent, events, records, stayed, left } = unwrap(answer).result;
   return {
     title: "Resend",
-    section: "set-aside",
-    trail: TRAIL,
     parts: [
       <Notice kind={stayed === 0 ? "ok" : "warn"} title={`${plural(sent, "entry", "entries")} resent`}>
         <p>

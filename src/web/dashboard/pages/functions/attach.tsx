@@ -24,8 +24,6 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
   const runsAt = localFunctions === null ? null : localUrl(localFunctions, "shop");
   return {
     title: "Attach a Worker",
-    section: "attach",
-    trail: [{ href: "/functions", label: "Workers" }],
     parts: [
       <Panel id="tail" title="Project file">
         <p>

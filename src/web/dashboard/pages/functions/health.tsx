@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
-import { count, duration, plural } from "../../../../base/words.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
+import { count, duration, plural, share } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket } from "../../parts/chart.tsx";
@@ -11,8 +12,6 @@ import { Ranges } from "../job/health.tsx";
 import { bucketOf, RANGES, type Range, timesOf } from "../job/series.ts";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
 import { functionPath } from "./logging.tsx";
-
-const HOUR_MS = 3_600_000;
 
 /** A quantile may be so many times the exact one: docs/functions.md, Health. */
 const QUANTILE_ERROR = 1.05;
@@ -74,7 +73,7 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
             <Bars
               id="chart-invocations"
               title={`Invocations per ${per}`}
-              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total)} failed (${count(total.failed)}; ${plural(total.server_errors, "response was", "responses were")} 5xx).`}
+              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total.failed, total.invocations)} failed (${count(total.failed)}; ${plural(total.server_errors, "response was", "responses were")} 5xx).`}
               buckets={invoked}
               series={[
                 { name: "succeeded", tone: "bar", values: sums((hour) => hour.invocations - hour.failed) },
@@ -168,12 +167,6 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
 function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
   const q = ray_id ? `ray:${quoted(ray_id)}` : "";
   return searchPath({ q, function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
-}
-
-/** `25 %`. */
-function share({ failed, invocations }: { failed: number; invocations: number }): string {
-  const percent = (failed / Math.max(1, invocations)) * 100;
-  return `${percent > 0 && percent < 1 ? percent.toFixed(2) : Math.round(percent)} %`;
 }
 
 /** Hours by bars of `step`, the first of each at a multiple of it. */

@@ -32,7 +32,6 @@ export async function listView(page: PageContext, decided: Decided | null = null
   return {
     title: "Workers",
     status: decided === null ? 200 : 400,
-    section: "functions",
     parts: [
       <Panel
         id="all"

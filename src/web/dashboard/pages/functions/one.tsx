@@ -34,8 +34,6 @@ export async function functionView(page: PageContext): Promise<View> {
     (async () => <HealthPanel {...{ name, range, nowMs }} health={await loadFunctionHealth(page, name, range)} />)();
   return {
     title: name,
-    section: "functions",
-    trail: [{ href: "/functions", label: "Workers" }],
     parts: [
       findings,
       health,

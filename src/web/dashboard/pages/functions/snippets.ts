@@ -1,3 +1,5 @@
+import { quoted } from "../../../../base/bytes.ts";
+
 /** Snippets that attach a function. They contain no secret: a token is always `$TOKEN`. */
 
 /** For a project file in JSONC. @param selfName this deployment's own name. */
@@ -109,9 +111,4 @@ END`;
 
 function api(origin: string, accountId: string): string {
   return `${origin}/client/v4/accounts/${encodeURIComponent(accountId)}`;
-}
-
-/** Quoted for a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -26,7 +26,7 @@ async function losesEvents({ api, params }: PageContext, form: URLSearchParams):
   const job = await api.get<JobView>(jobPath({ params }));
   const text =
     "Events that arrive while the job is paused are not shipped, unless you rerun it for that time while the log keeps them. It still delivers what it has.";
-  const about = { section: "jobs", trail: jobTrail(job), back: `/jobs/${job.id}`, label: "Pause" } as const;
+  const about = { trail: jobTrail(job), back: `/jobs/${job.id}`, label: "Pause" } as const;
   return { title: `Pause ${nameOf(job)}`, ...about, parts: [<p>{text}</p>] };
 }
 
@@ -44,7 +44,6 @@ async function deleteView(page: PageContext): Promise<View> {
   const shared = { viewer, action: `/jobs/${job.id}/delete`, needs: "logs:edit", kind: "danger" } as const;
   return {
     title: `Delete ${nameOf(job)}`,
-    section: "jobs",
     trail: jobTrail(job),
     parts: [
       <>

@@ -13,9 +13,7 @@ export const Destination: FC<{ conf: string }> = ({ conf }) =>
   conf === "" ? (
     <State kind="bad">cannot be decrypted</State>
   ) : (
-    <code>
-      <Foreign text={withoutKeys(conf)} max={1_024} />
-    </code>
+    <Foreign as="code" text={withoutKeys(conf)} max={1_024} />
   );
 
 function withoutKeys(conf: string): string {
@@ -34,16 +32,11 @@ export const FilterText: FC<{ filter: string | null | undefined; job: number }> 
       <summary>Filter</summary>
       {q !== "" && (
         <p>
-          As a search:{" "}
-          <code>
-            <Foreign text={q} max={QUERY_MAX_UNITS} />
-          </code>{" "}
+          As a search: <Foreign as="code" text={q} max={QUERY_MAX_UNITS} />{" "}
           {q.length <= QUERY_MAX_UNITS && <a href={searchPath({ q, job: `${job}`, last: "1h" })}>Search with it</a>}
         </p>
       )}
-      <pre class="whole">
-        <Foreign text={filter} max={8_192} />
-      </pre>
+      <Foreign as="pre" class="whole" text={filter} max={8_192} />
     </details>
   );
 };

@@ -96,9 +96,7 @@ const Look: FC<Pick<FirstObjectProps, "look" | "jobId" | "isStore">> = ({ look, 
     case "failing":
       return (
         <Notice kind="bad" title="Upload failed; retrying">
-          <p>
-            <Foreign text={look.message} max={500} />
-          </p>
+          <Foreign as="p" text={look.message} max={500} />
           <p>{plural(look.records, "record")} waiting; nothing is lost.</p>
         </Notice>
       );

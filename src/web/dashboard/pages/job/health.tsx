@@ -1,30 +1,37 @@
 import type { FC } from "hono/jsx";
 import { UPLOAD_INTERVAL_S } from "../../../../base/limits.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { bytes, count, duration, plural } from "../../../../base/words.ts";
 import { intervalAdvice } from "../../../../ship/job/interval.ts";
+import type { HealthHour } from "../../../../ship/reader/upload-health.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket, type Series } from "../../parts/chart.tsx";
 import { Empty, figures, Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { HourView, JobView } from "../../views/job.ts";
-import { bucketed, bucketOf, RANGES, type Range, type Sum, startOf, timesOf, whole } from "./series.ts";
+import { bucketed, bucketOf, RANGES, type Range, startOf, timesOf, whole } from "./series.ts";
 
 /** @throws InnerFailure */
-export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
+export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<HealthHour[]> {
   const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, timesOf(range, nowMs));
   return bucketed(items, startOf(range, nowMs), RANGES[range].step);
 }
 
 /** Uploads over time: results, records, bytes, durations. */
-export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[] }> = ({ jobId, range, sums }) => {
+export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly HealthHour[] }> = ({
+  jobId,
+  range,
+  sums,
+}) => {
   const all = whole(sums);
   const { label, step, per } = RANGES[range];
-  const buckets = sums.map(({ startMs }) => bucketOf(startMs, step));
-  const series = (name: string, tone: Series["tone"], value: (sum: Sum) => number): Series => ({
+  const buckets = sums.map(({ hour }) => bucketOf(hour * HOUR_MS, step));
+  const series = (name: string, tone: Series["tone"], value: (sum: HealthHour) => number): Series => ({
     name,
     tone,
     values: sums.map(value),
   });
-  const most = (value: (sum: Sum) => number, format: (value: number) => string) => mostOf(sums, value, buckets, format);
+  const most = (value: (sum: HealthHour) => number, format: (value: number) => string) =>
+    mostOf(sums, value, buckets, format);
   return (
     <Panel id="health" title="Health" aside={<Ranges at={`/jobs/${jobId}`} range={range} />}>
       {all.ok + all.retried + all.failed === 0 ? (
@@ -55,16 +62,16 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             <Bars
               id="chart-bytes"
               title={`Bytes delivered per ${per}`}
-              sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}${most(({ raw }) => raw, bytes)}.`}
+              sentence={`${bytes(all.rawBytes)} before compression, ${bytes(all.bytes)} as stored${ratio(all)} in the last ${label}${most(({ rawBytes }) => rawBytes, bytes)}.`}
               buckets={buckets}
               series={[
-                series("as stored", "bar", ({ compressed }) => compressed),
-                series("saved by compression", "faint", ({ raw, compressed }) => Math.max(0, raw - compressed)),
+                series("as stored", "bar", (sum) => sum.bytes),
+                series("saved by compression", "faint", (sum) => Math.max(0, sum.rawBytes - sum.bytes)),
               ]}
               format={bytes}
               table={{
                 columns: ["before compression", "as stored"],
-                rows: sums.map(({ raw, compressed }) => [bytes(raw), bytes(compressed)]),
+                rows: sums.map((sum) => [bytes(sum.rawBytes), bytes(sum.bytes)]),
               }}
             />
             <Bars
@@ -87,7 +94,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
               }}
             />
           </div>
-          <Causes errors={all.errors} label={label} />
+          <Causes errors={all.causes} label={label} />
         </>
       )}
     </Panel>
@@ -95,12 +102,16 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
 };
 
 /** An interval that fits the traffic of the last 24 hours better. */
-export const IntervalNotice: FC<{ job: JobView; range: Range; sums: readonly Sum[] }> = ({ job, range, sums }) => {
-  const { ok, compressed } = whole(sums);
+export const IntervalNotice: FC<{ job: JobView; range: Range; sums: readonly HealthHour[] }> = ({
+  job,
+  range,
+  sums,
+}) => {
+  const all = whole(sums);
   const found =
     range === "24h" && job.enabled
       ? intervalAdvice(
-          { objects: ok, bytes: compressed },
+          { objects: all.ok, bytes: all.bytes },
           (job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
         )
       : null;
@@ -117,7 +128,7 @@ export const IntervalNotice: FC<{ job: JobView; range: Range; sums: readonly Sum
   );
 };
 
-function mean({ totalMs, ok }: Pick<Sum, "totalMs" | "ok">): number {
+function mean({ totalMs, ok }: Pick<HealthHour, "totalMs" | "ok">): number {
   return ok === 0 ? 0 : totalMs / ok;
 }
 
@@ -164,8 +175,8 @@ const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = 
 };
 
 function mostOf(
-  sums: readonly Sum[],
-  value: (sum: Sum) => number,
+  sums: readonly HealthHour[],
+  value: (sum: HealthHour) => number,
   buckets: readonly Bucket[],
   format: (value: number) => string,
 ): string {
@@ -174,6 +185,6 @@ function mostOf(
   return most === 0 || at === undefined ? "" : `; most at ${at.label} UTC: ${format(most)}`;
 }
 
-function ratio({ raw, compressed }: Pick<Sum, "raw" | "compressed">): string {
-  return compressed === 0 ? "" : ` (${(raw / compressed).toFixed(1)} to 1)`;
+function ratio(sum: HealthHour): string {
+  return sum.bytes === 0 ? "" : ` (${(sum.rawBytes / sum.bytes).toFixed(1)} to 1)`;
 }

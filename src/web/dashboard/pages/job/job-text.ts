@@ -24,10 +24,7 @@ export function jobPath({ params }: Pick<PageContext, "params">): string {
 export function jobTrail(job: Pick<JobView, "id" | "name">): { href: string; label: string }[] {
   const name = nameOf(job);
   const label = name.length <= 60 ? name : `${name.slice(0, 60).toWellFormed()}…`;
-  return [
-    { href: "/jobs", label: "Jobs" },
-    { href: `/jobs/${job.id}`, label },
-  ];
+  return [{ href: `/jobs/${job.id}`, label }];
 }
 
 /** The name of a job, or its number. */

@@ -47,8 +47,6 @@ async function jobView(page: PageContext): Promise<View> {
   const replays = api.list<ReplayView>(`${path}/replay`, { per_page: LAST_REPLAYS });
   return {
     title: nameOf(job),
-    section: "jobs",
-    trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
       <>
         <Done query={query} job={job} />
@@ -118,9 +116,7 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
   <div id="trouble" data-refresh={REFRESH_S}>
     {job.error_message !== null && (
       <Notice kind="bad" title="Delivery is failing">
-        <p>
-          <Foreign text={job.error_message} max={2_000} />
-        </p>
+        <Foreign as="p" text={job.error_message} max={2_000} />
         <p>
           {job.last_error !== null && (
             <>

@@ -63,9 +63,7 @@ const ObjectTable: FC<ObjectsProps> = ({ job, objects, isReadable, nowMs }) =>
         const { kind, words } = objectState(object, isReadable);
         return [
           <a href={`/jobs/${job.id}/objects/${object.number}`}>
-            <span class="mono">
-              <Foreign text={object.key} max={300} />
-            </span>
+            <Foreign as="span" class="mono" text={object.key} max={300} />
           </a>,
           <State kind={kind}>{words}</State>,
           count(object.records),
@@ -106,7 +104,6 @@ async function objectsView({ api, params, query, config, nowMs }: PageContext): 
   const all = `/jobs/${job.id}/objects`;
   return {
     title: "Objects",
-    section: "jobs",
     trail: jobTrail(job),
     parts: [
       <Panel id="objects" title={after === null ? `${plural(info.total_count, "object")} in 30 days` : "Newer objects"}>
@@ -150,7 +147,6 @@ async function objectView(page: PageContext): Promise<View> {
       .then((lines) => <LinesPanel here={here} skip={skip} lines={lines} records={object.records} />);
   return {
     title: `Object ${object.number}`,
-    section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/objects`, label: "Objects" }],
     parts: [
       <ObjectPanel
@@ -190,9 +186,7 @@ const ObjectPanel: FC<{
       }
     >
       <p>
-        <code>
-          <Foreign text={object.key} max={1_200} />
-        </code>
+        <Foreign as="code" text={object.key} max={1_200} />
       </p>
       <Facts
         rows={[

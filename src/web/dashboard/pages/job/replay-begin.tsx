@@ -1,5 +1,6 @@
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { bytes, count, dollars, plural } from "../../../../base/words.ts";
 import { buildDestination } from "../../../../ship/destinations/entry.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
@@ -13,8 +14,6 @@ import { Check, Field, Form, may, Radio, Select, Submit } from "../../parts/form
 import { Facts, Panel } from "../../parts/panel.tsx";
 import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
 import { jobPath } from "./job-text.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** A time range as it was entered. */
 export interface Span {
@@ -150,9 +149,7 @@ export const Count: FC<{ estimate: EstimateView; notes: readonly { message: stri
         ]}
       />
       {notes.map(({ message }) => (
-        <p>
-          <Foreign text={message} max={500} />
-        </p>
+        <Foreign as="p" text={message} max={500} />
       ))}
     </>
   );

@@ -38,7 +38,6 @@ export const replayDestinationPage: Page = enteredPage<Planned>("/jobs/:job_id/r
   },
   about: ({ job, span, count: { result, messages } }, form, faults) => ({
     title: "Replay to another destination",
-    section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/replay?${spanQuery(span)}`, label: "Replay" }],
     panel: (
       <Panel id="count" title="Preview">

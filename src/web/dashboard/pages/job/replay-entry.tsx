@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import { bytes, count, plural } from "../../../../base/words.ts";
+import { bytes, count, plural, timeSpan } from "../../../../base/words.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { type Kind, State } from "../../parts/panel.tsx";
@@ -41,7 +41,7 @@ export const ReplayEntry: FC<{
   // How many objects a rerun makes is known at its end.
   const what = of === "rerun" ? "record" : "object";
   const over = planned[`${what}s`] - replay.left[`${what}s`];
-  const span = `${replay.since.slice(0, 16).replace("T", " ")} to ${replay.until.slice(0, 16).replace("T", " ")} UTC`;
+  const span = timeSpan(replay.since, replay.until);
   return (
     <div class="replay">
       <p>
@@ -58,10 +58,7 @@ export const ReplayEntry: FC<{
       </p>
       {replay.destination_conf !== null && (
         <p>
-          To{" "}
-          <code>
-            <Foreign text={replay.destination_conf} max={1_024} />
-          </code>
+          To <Foreign as="code" text={replay.destination_conf} max={1_024} />
         </p>
       )}
       {planned.records === 0 ? (

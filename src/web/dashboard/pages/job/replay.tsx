@@ -42,7 +42,6 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
   return {
     title: "Replay",
     status: refused === undefined ? 200 : 400,
-    section: "jobs",
     trail: jobTrail(job),
     parts: [
       <>
@@ -82,7 +81,6 @@ async function replayView(page: PageContext): Promise<View> {
   const trouble = replay.missing.objects + replay.damaged.objects + replay.failed.objects;
   return {
     title: "Replay",
-    section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/replay`, label: "Replays" }],
     parts: [
       <Panel id="replay" title="Progress" refresh={isUnderWay(replay) ? REFRESH_S : undefined}>

@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { storedEntry } from "../../parts/destination-entry.ts";
@@ -12,8 +13,6 @@ import type { AccountLedgerView } from "../../views/account.ts";
 import type { JobView, ReplayView } from "../../views/job.ts";
 import { jobPath, jobTrail } from "./job-text.ts";
 import { type Span, spanIn, targetEntered } from "./replay-begin.tsx";
-
-const HOUR_MS = 3_600_000;
 
 /** What was entered to begin a rerun, and why it was refused. */
 interface Refused {
@@ -95,7 +94,6 @@ async function view(page: PageContext, refused?: Refused): Promise<View> {
   return {
     title: "Rerun",
     status: refused === undefined ? 200 : 400,
-    section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/replay`, label: "Replays" }],
     parts: [
       <RerunForm page={page} job={job} keptSince={ledger.ok ? ledger.result.kept_since : null} refused={refused} />,

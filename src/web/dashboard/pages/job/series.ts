@@ -1,7 +1,8 @@
+import { HOUR_MS, hourOf } from "../../../../base/time.ts";
+import { stamp } from "../../../../base/words.ts";
+import { emptyHour, type HealthHour, sumOf } from "../../../../ship/reader/upload-health.ts";
 import type { Bucket } from "../../parts/chart.tsx";
 import type { HourView } from "../../views/job.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Hours shown, hours per bar, and these in words. Bars of 6 and 24 hours begin with UTC days. */
 export const RANGES = {
@@ -31,64 +32,35 @@ export function timesOf(range: Range, nowMs: number): { since: string; until: st
   return { since: new Date(firstMs).toISOString(), until: new Date(untilMs).toISOString() };
 }
 
-export interface Sum {
-  /** In ms since the epoch. */
-  startMs: number;
-  ok: number;
-  retried: number;
-  failed: number;
-  errors: Record<string, number>;
-  records: number;
-  raw: number;
-  compressed: number;
-  totalMs: number;
-  longestMs: number;
-}
-
 /** Sums hours into bars of `step` hours, without gaps, from `firstMs` to the last hour there is. */
-export function bucketed(hours: readonly HourView[], firstMs: number, step: number): Sum[] {
-  const sums: Sum[] = [];
-  const width = step * HOUR_MS;
-  for (const hour of hours) {
-    const at = Math.floor((Date.parse(hour.hour) - firstMs) / width);
+export function bucketed(hours: readonly HourView[], firstMs: number, step: number): HealthHour[] {
+  const first = hourOf(firstMs);
+  const sums: HealthHour[] = [];
+  for (const each of hours.map(healthOf)) {
+    const at = Math.floor((each.hour - first) / step);
     if (at < 0) continue;
-    while (sums.length <= at) sums.push(empty(firstMs + sums.length * width));
+    while (sums.length <= at) sums.push(emptyHour(first + sums.length * step));
     const sum = sums[at];
-    if (sum !== undefined) add(sum, sumOf(hour));
+    if (sum !== undefined) sums[at] = sumOf(sum, each);
   }
   return sums;
 }
 
 /** The sum of all bars. */
-export function whole(sums: readonly Sum[]): Omit<Sum, "startMs"> {
-  const all = empty(0);
-  for (const sum of sums) add(all, sum);
-  return all;
+export function whole(sums: readonly HealthHour[]): HealthHour {
+  return sums.reduce(sumOf, emptyHour(0));
 }
 
-function empty(startMs: number): Sum {
-  return {
-    ...{ startMs, ok: 0, retried: 0, failed: 0, records: 0, raw: 0, compressed: 0, totalMs: 0, longestMs: 0 },
-    // No prototype: a cause may have any name.
-    errors: Object.create(null) as Record<string, number>,
-  };
-}
-
-function add(sum: Sum, { startMs: _, errors, longestMs, ...amounts }: Sum): void {
-  for (const [name, amount] of Object.entries(amounts)) sum[name as keyof typeof amounts] += amount;
-  sum.longestMs = Math.max(sum.longestMs, longestMs);
-  for (const [cause, n] of Object.entries(errors)) sum.errors[cause] = (sum.errors[cause] ?? 0) + n;
-}
-
-function sumOf({ hour, uploads, errors, records, ...rest }: HourView): Sum {
+function healthOf({ hour, uploads, errors, records, ...rest }: HourView): HealthHour {
   const { sum: totalMs, max: longestMs } = rest.duration_ms;
-  const { bytes_raw: raw, bytes_compressed: compressed } = rest;
-  return { startMs: Date.parse(hour), ...uploads, errors, records, raw, compressed, totalMs, longestMs };
+  const { bytes_raw: rawBytes, bytes_compressed: bytes } = rest;
+  return { hour: hourOf(Date.parse(hour)), ...uploads, causes: errors, records, bytes, rawBytes, totalMs, longestMs };
 }
 
 /** How a bar of so many hours is named. */
 export function bucketOf(startMs: number, step: number): Bucket {
-  const iso = new Date(startMs).toISOString();
-  const [day, time] = [iso.slice(0, 10), iso.slice(11, 16)];
-  return step === 24 ? { label: day, short: day } : { label: `${day} ${time}`, short: `${day.slice(5)} ${time}` };
+  const label = stamp(startMs);
+  if (step !== 24) return { label, short: label.slice(5) };
+  const day = label.slice(0, 10);
+  return { label: day, short: day };
 }

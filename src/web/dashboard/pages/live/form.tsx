@@ -1,11 +1,15 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { readQuery } from "../../../../formats/query/meaning.ts";
+import { quoted } from "../../../../formats/query/show.ts";
 import { FIELD_DESCRIPTIONS } from "../../../../formats/record/fields.ts";
+import { queryError } from "../../../api/search.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { Button, Form } from "../../parts/form.tsx";
 import type { Viewer } from "../../session.ts";
+import { type Asked, livePath, searchPath } from "../search/address.ts";
+import { QuestionFields, Refused } from "../search/question.tsx";
 import { FilterForm } from "../shipping/filter-form.tsx";
-import type { Conditions } from "./recent.ts";
 
 export interface JobFilter {
   id: number;
@@ -22,34 +26,27 @@ const JOBS_MAX = 200;
  */
 export const ConditionsForm: FC<{
   viewer: Viewer;
-  conditions: Conditions;
+  asked: Asked;
+  /** Of its filter. */
   faults: readonly ErrorEntry[];
   jobs: readonly JobFilter[];
   /** A button of the builder was pressed. */
   isBuilding: boolean;
-}> = ({ viewer, conditions: { filter, script, text, isErrorsOnly }, faults, jobs, isBuilding }) => (
+}> = ({ viewer, asked, faults, jobs, isBuilding }) => (
   <Form viewer={viewer} action="/live" label="Conditions" class="live-form">
     <noscript>
       <input type="hidden" name="list" value="1" />
     </noscript>
     <div class="live-bar">
-      <label>
-        Text
-        <input id="live-text" name="text" type="search" value={visible(text)} spellcheck={false} autocomplete="off" />
-      </label>
-      <label>
-        Worker
-        <input id="live-script" name="script" value={visible(script)} spellcheck={false} autocomplete="off" />
-      </label>
-      <label class="live-check">
-        <input id="live-errors" type="checkbox" name="errors" value="1" checked={isErrorsOnly} />
-        Errors only
-      </label>
+      <QuestionFields asked={asked} />
       <Button class="primary" label="Apply" />
       <span id="live-tools" hidden>
         <Button type="button" id="live-pause" aria-keyshortcuts="Space" label="Pause" />{" "}
         <Button type="button" id="live-clear" label="Clear list" />
       </span>
+      <a id="live-search" href={searchPath(asked)}>
+        Search the last hour
+      </a>
     </div>
     <details class="live-what" id="live-what" open={isBuilding || faults.length > 0}>
       <summary>
@@ -57,7 +54,7 @@ export const ConditionsForm: FC<{
       </summary>
       <div id="live-builder">
         <FilterForm
-          filter={filter}
+          filter={asked.filter}
           fields={FIELD_DESCRIPTIONS}
           faults={faults}
           hint="The list shows matching records, whether any job ships them or not."
@@ -77,6 +74,16 @@ export const ConditionsForm: FC<{
         <button type="submit">Apply conditions</button>
       </div>
     </details>
-    <p id="live-faults" class="error" role="alert" />
+    <div id="live-faults" class="error" role="alert">
+      <FaultOf asked={asked} />
+    </div>
   </Form>
 );
+
+/** What is wrong with its query. */
+const FaultOf: FC<{ asked: Asked }> = ({ asked }) => {
+  const read = readQuery(asked.q);
+  if (read.ok) return null;
+  const phrase = livePath({ ...asked, q: quoted(asked.q) });
+  return <Refused title="The query was refused" errors={[queryError(read.fault)]} query={asked.q} phrase={phrase} />;
+};

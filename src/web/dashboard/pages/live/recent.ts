@@ -1,18 +1,8 @@
 import { type Platform, within } from "../../../../base/platform.ts";
+import { readWants } from "../../../../operate/live/wants.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import type { InnerApi } from "../../inner-api.ts";
-import { combined, matcher } from "../../parts/record-filter.ts";
-
-/** Which records the live page shows, as its address says. "": any. */
-export interface Conditions {
-  /** As of a job. */
-  filter: string;
-  /** Name of the Worker. */
-  script: string;
-  /** A part of any string of the record. */
-  text: string;
-  isErrorsOnly: boolean;
-}
+import { type Asked, filterOf, NOTHING, questionOf } from "../search/address.ts";
 
 export interface Recent {
   /** Newest first. `source`: where it came from, "" where that is unknown. */
@@ -27,7 +17,6 @@ const RECORDS_MAX = 50;
 const UNITS_MAX = 1_000_000;
 /** How long the objects of the last hour are searched, in ms. */
 const SEARCH_MS = 3_000;
-const HOUR_MS = 3_600_000;
 /** How much the clock of a function may be ahead, in ms. */
 const AHEAD_MS = 60_000;
 
@@ -35,41 +24,32 @@ const AHEAD_MS = 60_000;
  * The newest records of the last hour, from what waits in the logs of jobs and from their objects;
  * where there are none in time, those that are held in memory.
  */
-export async function lastRecords(api: InnerApi, conditions: Conditions, platform: Platform): Promise<Recent> {
-  const records = await searched(api, conditions, platform);
-  return records.length > 0 ? { records, from: "search" } : { records: await held(api, conditions), from: "memory" };
+export async function lastRecords(api: InnerApi, asked: Asked, platform: Platform): Promise<Recent> {
+  const records = await searched(api, asked, platform);
+  return records.length > 0 ? { records, from: "search" } : { records: await held(api, asked), from: "memory" };
 }
 
 /** The newest records that the account's ledger holds in memory: none if the filter is invalid. */
-export async function held(api: InnerApi, conditions: Conditions): Promise<Recent["records"]> {
-  const answer = await api.send<PreviewResult>("POST", "/logship/preview", { filter: whole(conditions) });
-  if (!answer.ok) return [];
-  const holds = matcher("", conditions.text);
+export async function held(api: InnerApi, asked: Asked): Promise<Recent["records"]> {
+  const answer = await api.send<PreviewResult>("POST", "/logship/preview", { filter: filterOf(asked) });
+  const read = readWants({ filter: "", query: asked.q });
+  if (!answer.ok || !read.ok) return [];
   return answer.result.records
-    .map(({ text, source }) => ({ record: JSON.parse(text) as unknown, source }))
-    .filter(({ record }) => holds(record))
+    .map(({ text, source }) => ({ record: JSON.parse(text) as object, source }))
+    .filter(({ record, source }) => read.wanted.fitsAgain(record, source))
     .slice(-RECORDS_MAX)
     .reverse();
-}
-
-function whole({ filter, script, isErrorsOnly }: Conditions): string {
-  return combined(filter, script, isErrorsOnly);
 }
 
 /**
  * What a search finds in time: what it reads is bounded by that alone. None if it is refused, as it
  * is when the viewer has other searches under way.
  */
-async function searched(api: InnerApi, conditions: Conditions, platform: Platform): Promise<Recent["records"]> {
+async function searched(api: InnerApi, asked: Asked, platform: Platform): Promise<Recent["records"]> {
   const now = platform.now();
-  const asked = {
-    since: new Date(now - HOUR_MS).toISOString(),
-    until: new Date(now + AHEAD_MS).toISOString(),
-    filter: whole(conditions),
-    text: conditions.text,
-    limit: RECORDS_MAX,
-  };
-  const { ok, body } = await api.raw("POST", "/logship/search", asked);
+  const question = questionOf({ ...NOTHING, q: asked.q, filter: filterOf(asked) }, now);
+  const until = new Date(now + AHEAD_MS).toISOString();
+  const { ok, body } = await api.raw("POST", "/logship/search", { ...question, until, limit: RECORDS_MAX });
   if (!ok || body === null) {
     await body?.cancel();
     return [];

@@ -1,5 +1,5 @@
 import type { Child, FC } from "hono/jsx";
-import { count, duration, plural } from "../../../../base/words.ts";
+import { clock, count, duration, plural } from "../../../../base/words.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { figures, Panel, State, Table } from "../../parts/panel.tsx";
@@ -103,5 +103,5 @@ export function dayInWords(hours: readonly HourView[]): string {
   const records = hours.reduce((sum, hour) => sum + hour.records, 0);
   if (records === 0) return "no records delivered in the last 24 hours";
   const most = hours.reduce((best, hour) => (hour.records > best.records ? hour : best));
-  return `${plural(records, "record")} in the last 24 hours, most at ${most.hour.slice(11, 16)} UTC: ${count(most.records)}`;
+  return `${plural(records, "record")} in the last 24 hours, most at ${clock(most.hour)} UTC: ${count(most.records)}`;
 }

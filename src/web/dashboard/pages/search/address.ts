@@ -1,17 +1,13 @@
-import { quoted } from "../../../../formats/query/show.ts";
+import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
+import { stamp } from "../../../../base/words.ts";
+import { nameOf } from "../../../../formats/query/names.ts";
+import { parseQuery } from "../../../../formats/query/parse.ts";
+import { anyTerm, fieldTerm, quoted } from "../../../../formats/query/show.ts";
+import { type GroupValue, VALUE_MAX } from "../../../../operate/search/count/groups.ts";
+import { LAST } from "../../../../operate/search/words.ts";
+import { visible } from "../../parts/foreign.tsx";
 import { type Condition, combined, narrowed as narrowedFilter } from "../../parts/record-filter.ts";
-import { readTree } from "../shipping/filter-tree.ts";
 import { around, between } from "./when.ts";
-
-/** The times that a search offers, as distances back from now, in ms. */
-export const LAST = {
-  "15m": { label: "the last 15 minutes", ms: 900_000 },
-  "1h": { label: "the last hour", ms: 3_600_000 },
-  "24h": { label: "the last day", ms: 86_400_000 },
-  "7d": { label: "the last 7 days", ms: 7 * 86_400_000 },
-  "30d": { label: "the last 30 days", ms: 30 * 86_400_000 },
-  "90d": { label: "the last 90 days", ms: 90 * 86_400_000 },
-} as const;
 
 /** The value of `last` that stands for `since` and `until`. */
 export const OWN_TIME = "own";
@@ -50,12 +46,20 @@ export interface Asked {
   /** JSON of further conditions; "": none. */
   filter: string;
   cursor: string;
+  /** Names whose values are counted, beside {@link FACETS}, with commas between. */
+  pins: string;
 }
 
 const FIELDS = [
   ...["q", "function", "outcome", "job", "last", "since", "until", "at", "zone"],
-  ...["order", "filter", "cursor"],
+  ...["order", "filter", "cursor", "pins"],
 ] as (keyof Asked)[];
+
+/** Names whose values each search counts. */
+export const FACETS = ["outcome", "worker", "status", "level"] as const;
+
+/** So many more can be pinned. */
+export const PINS_MAX = 6;
 
 /** Sixteen hex digits, as `cf-ray` has them, with or without what follows them there. */
 const RAY_ID = /^([0-9a-f]{16})(?:-[a-z]{3})?$/i;
@@ -77,7 +81,21 @@ export function askedOf(query: URLSearchParams): Asked | null {
   if (asked.last !== OWN_TIME) [asked.since, asked.until] = ["", ""];
   if (asked.last !== AROUND) asked.at = "";
   if (asked.since + asked.until + asked.at === "") asked.zone = "";
+  asked.pins = pinnedIn(query.getAll("pins").join());
   return asked;
+}
+
+/** Of what an address has, what can be counted. */
+function pinnedIn(pins: string): string {
+  const names = pins
+    .split(",")
+    .filter((name) => nameOf(name) !== null && visible(name) === name && !FACETS.some((facet) => facet === name));
+  return [...new Set(names)].slice(0, PINS_MAX).join();
+}
+
+/** All names whose values a search counts. */
+export function facetsOf({ pins }: Asked): string[] {
+  return [...FACETS, ...pins.split(",").filter((name) => name !== "")];
 }
 
 export const NOTHING: Asked = askedOf(new URLSearchParams("last=1h")) as Asked;
@@ -89,21 +107,35 @@ export function searchPath(asked: Partial<Asked>): string {
   return `/search?${query}`;
 }
 
+/** The address of the live page that shows what a search finds; the time is now. */
+export function livePath({ q, function: name, outcome, filter }: Asked): string {
+  return searchPath({ q, function: name, outcome, filter }).replace("/search", "/live").replace(/\?$/, "");
+}
+
 /** The fields of an address for this time. */
 export function exactly(sinceMs: number, untilMs: number): Partial<Asked> {
   const [since, until] = [sinceMs, untilMs].map((ms) => `${stamp(ms, 1)} UTC`);
   return { last: OWN_TIME, since: since ?? "", until: until ?? "", at: "", zone: "" };
 }
 
-/** `2026-11-20 15:00`, in UTC, and as exact as steps of so many ms need it. */
-export function stamp(ms: number, stepMs: number): string {
-  const length = stepMs >= 60_000 ? 16 : stepMs >= 1_000 ? 19 : 23;
-  return new Date(ms).toISOString().slice(0, length).replace("T", " ");
-}
-
 /** The same search with one more condition: for it, or against it. */
 export function narrowed(asked: Asked, condition: Condition, isAgainst: boolean): Asked {
   return { ...asked, filter: narrowedFilter(asked.filter, condition, isAgainst), cursor: "" };
+}
+
+/**
+ * The same search for records with a value, or without it.
+ * @param value of a count; null: of records that have none.
+ * @returns null: the query would be too long.
+ */
+export function withValue(asked: Asked, name: string, value: GroupValue, isAgainst: boolean): Asked | null {
+  const text = `${value}`;
+  const isCut = text.length > VALUE_MAX;
+  const term = value === null ? anyTerm(name) : fieldTerm(name, isCut ? text.slice(0, VALUE_MAX) : text, isCut);
+  const parsed = parseQuery(asked.q);
+  const before = parsed.ok && parsed.term?.kind === "or" ? `(${asked.q})` : asked.q;
+  const q = `${before} ${isAgainst === (value === null) ? "" : "-"}${term}`.trim();
+  return q.length > QUERY_MAX_UNITS ? null : { ...asked, q, cursor: "" };
 }
 
 /** The time that a search is about, in ms. @throws RangeError with a text that is no time. */
@@ -133,10 +165,7 @@ interface Question {
   [name: string]: unknown;
 }
 
-function filterOf({ function: name, outcome, filter }: Asked): string {
-  const isOne = outcome !== "" && outcome !== "failed";
-  const condition = { key: "Outcome", operator: "eq", value: outcome } as const;
-  // The API says what is wrong with a filter that is none.
-  const filters = isOne && readTree(filter).ok ? narrowedFilter(filter, condition, false) : filter;
-  return combined(filters, name, outcome === "failed");
+/** The filter that stands for all but the query; "": none. */
+export function filterOf({ function: name, outcome, filter }: Asked): string {
+  return combined(filter, name, outcome);
 }

@@ -1,17 +1,48 @@
 import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
-import { bytes, count, duration, plural } from "../../../../base/words.ts";
+import { plural, stamp } from "../../../../base/words.ts";
+import { nameOf, SHORT_NAMES } from "../../../../formats/query/names.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import type { Facet } from "../../../../operate/search/count/facets.ts";
+import type { Rest, Row } from "../../../../operate/search/count/groups.ts";
+import { type Left, notSearchedLines } from "../../../../operate/search/not-searched.ts";
+import {
+  alsoInWords,
+  FEWER_WORDS,
+  LAST,
+  type Looked,
+  lookedWords,
+  NOT_SEARCHED,
+  NOTHING_FOUND,
+  nothingWords,
+  placeWords,
+  REFUSED,
+  SEARCH_AGAIN,
+  widerWays,
+} from "../../../../operate/search/words.ts";
 import type { PageContext } from "../../page.ts";
-import { Bars } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Button, Form } from "../../parts/form.tsx";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
-import { RecordDetails } from "../../parts/record-details.tsx";
-import { summaryOf } from "../../parts/record-summary.ts";
+import { type Links, PIN_FORM, RecordDetails } from "../../parts/record-details.tsx";
+import type { Leaf } from "../../parts/record-filter.ts";
+import { summaryOf, tookWords } from "../../parts/record-summary.ts";
 import type { Viewer } from "../../session.ts";
-import { type Asked, exactly, LAST, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
+import {
+  type Asked,
+  exactly,
+  FACETS,
+  facetsOf,
+  livePath,
+  narrowed,
+  PINS_MAX,
+  questionOf,
+  searchPath,
+  withValue,
+} from "./address.ts";
+import { Facets } from "./figures.tsx";
+import { Refused } from "./question.tsx";
 
 /** Hits of one page. */
 const HITS_SHOWN = 100;
@@ -31,8 +62,16 @@ type Json = Record<string, unknown>;
 
 type Line =
   | { type: "hit"; job_id: number; object: number | null; line: number; also_in: number[]; record: Json }
-  | { type: "progress"; objects: number; read: number; skipped: number; bytes_read: number; sketch_bytes: number }
-  | { type: "end"; complete: boolean; cursor: string | null; not_searched: { what: string; why: string }[] };
+  | ({ type: "progress" } & Looked)
+  | { type: "groups"; rows: Row[]; facets?: Facet[]; at: string | null }
+  | {
+      type: "end";
+      complete: boolean;
+      cursor: string | null;
+      not_searched: Left[];
+      /** Of a count. */
+      other?: Rest | null;
+    };
 type Hit = Extract<Line, { type: "hit" }>;
 
 /**
@@ -45,28 +84,22 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     question = questionOf(asked, nowMs);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    yield (
-      <Notice kind="warn" title="Time not recognised">
-        <p>
-          <Foreign text={error.message} max={100} /> is not a time or time zone. Write it as yesterday 15:00, 11-20
-          15:00, fri 3pm, 2026-11-20 15:00:30 +01:00, or 2h ago.
-        </p>
-      </Notice>
-    );
+    yield <NoTime text={error.message} />;
     return;
   }
   const response = await api.raw("POST", "/logship/search", { ...question, limit: HITS_SHOWN });
   if (!response.ok || response.body === null) {
     const { errors } = (await response.json()) as { errors: ErrorEntry[] };
-    yield <Refused errors={errors} asked={asked} />;
+    yield <SearchRefused errors={errors} asked={asked} />;
     return;
   }
+  const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
+  yield raw('<div class="found">');
+  yield <Uncounted asked={asked} fixed={{ ...asked, ...exactly(sinceMs, untilMs) }} viewer={viewer} />;
   yield raw(
     '<section class="panel hits" id="hits" aria-labelledby="hits-title"><h2 id="hits-title">Records</h2>' +
       '<button type="button" class="small" data-halt>Stop</button>',
   );
-  const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
-  const times: number[] = [];
   let shown = 0;
   for await (const lines of linesOf(response.body)) {
     const hits = lines.filter((line) => line.type === "hit");
@@ -74,14 +107,65 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     const end = lines.find((line) => line.type === "end");
     if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={untilMs - sinceMs <= 1} />;
     shown += hits.length;
-    for (const { record } of hits) if (typeof record.EventTimestampMs === "number") times.push(record.EventTimestampMs);
     if (progress !== undefined) yield <Progress {...progress} shown={shown} />;
     if (end === undefined) continue;
-    if (times.length > 0 && untilMs - sinceMs >= BUCKETS) yield <Histogram {...{ times, sinceMs, untilMs, asked }} />;
     yield <End {...{ end, asked, sinceMs, untilMs, shown, viewer }} />;
   }
-  yield raw("</section>");
+  yield raw("</section></div>");
 }
+
+export const SearchRefused: FC<{ errors: readonly ErrorEntry[]; asked: Asked }> = ({ errors, asked }) => {
+  const phrase = searchPath({ ...asked, q: quoted(asked.q), cursor: "" });
+  return <Refused title={REFUSED} errors={errors} query={asked.q} phrase={phrase} />;
+};
+
+/** What was given as a time. */
+export const NoTime: FC<{ text: string }> = ({ text }) => (
+  <Notice kind="warn" title="Time not recognised">
+    <p>
+      <Foreign text={text} max={100} /> is not a time or time zone. Write it as yesterday 15:00, 11-20 15:00, fri 3pm,
+      2026-11-20 15:00:30 +01:00, or 2h ago.
+    </p>
+  </Notice>
+);
+
+/**
+ * Where the counts of a search will be. On its first page, a script fetches them when its hits are
+ * there. The form takes names whose values are counted, too.
+ */
+const Uncounted: FC<{ asked: Asked; fixed: Asked; viewer: Viewer }> = ({ asked, fixed, viewer }) => (
+  <>
+    {raw(COUNTS_BEGIN)}
+    <div id="figures">
+      <Way
+        to="/search/counts"
+        asked={{ ...fixed, cursor: "" }}
+        viewer={viewer}
+        label="Count all records"
+        go={asked.cursor === "" ? "auto" : "asked"}
+      />
+    </div>
+    {raw("</section>")}
+    <Facets facets={[]} asked={asked} />
+    {isPlain(asked) && (
+      <form method="get" action="/search" id={PIN_FORM}>
+        {Object.entries(asked).map(
+          ([name, value]) => name !== "cursor" && value !== "" && <input type="hidden" name={name} value={value} />,
+        )}
+      </form>
+    )}
+  </>
+);
+
+/** What steers a terminal has no place in a form: such a search pins nothing. */
+function isPlain(asked: Asked): boolean {
+  return Object.values(asked).every((value) => visible(value) === value);
+}
+
+/** The section of counts, up to its figures. */
+export const COUNTS_BEGIN =
+  '<section class="panel counts" aria-labelledby="counts-title"><header><h2 id="counts-title">All records</h2>' +
+  '<button type="button" class="small" data-stop hidden>Stop counting</button></header><p class="unseen" role="status" data-said></p>';
 
 /** The lines of an answer, as many at once as came at once. */
 export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]> {
@@ -102,40 +186,10 @@ export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator
   }
 }
 
-const Refused: FC<{ errors: readonly ErrorEntry[]; asked: Asked }> = ({ errors, asked }) => {
-  const at = errors.find(({ source }) => source?.pointer === "/query")?.source?.at;
-  return (
-    <Notice kind="warn" title="The search was refused">
-      <ul>
-        {errors.map(({ message }) => (
-          <li>
-            <Foreign text={message} max={400} />
-          </li>
-        ))}
-      </ul>
-      {at !== undefined && (
-        <>
-          <p class="mono">
-            <Foreign text={asked.q.slice(Math.max(0, at - 60), at)} max={60} />
-            <mark>
-              <Foreign text={asked.q.slice(at)} max={60} />
-            </mark>
-          </p>
-          <p>
-            <a href={searchPath({ ...asked, q: quoted(asked.q), cursor: "" })}>Search for it as a phrase</a>
-          </p>
-        </>
-      )}
-    </Notice>
-  );
-};
-
 /** Each stands in place of the one before it: the style sheet shows the last. */
-const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number }> = (progress) => (
+export const Progress: FC<Looked & { shown: number }> = (progress) => (
   <p class="progress quiet">
-    {plural(progress.shown, "record")}. Searched {count(progress.read + progress.skipped)} of{" "}
-    {plural(progress.objects, "file")} ({bytes(progress.bytes_read + progress.sketch_bytes)})
-    {progress.skipped > 0 && `; ${count(progress.skipped)} could be ruled out`}.
+    {plural(progress.shown, "record")}. {lookedWords(progress)}
   </p>
 );
 
@@ -170,7 +224,7 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ h
         <strong>
           <Foreign text={script} max={60} />
         </strong>
-        <span class="quiet figures">{typeof record.WallTimeMs === "number" && <>{count(record.WallTimeMs)} ms</>}</span>
+        <span class="quiet figures">{tookWords(record)}</span>
         <span class="mono">
           <Foreign text={event} max={200} />
         </span>
@@ -179,43 +233,58 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ h
           {more > 0 && ` +${more}`}
         </span>
       </summary>
-      <RecordDetails
-        id={id}
-        record={record}
-        links={(condition) =>
-          asked.q.length + asked.filter.length + `${condition.value}`.length > LINK_MAX
-            ? null
-            : {
-                is: searchPath(narrowed(asked, condition, false)),
-                isNot: searchPath(narrowed(asked, condition, true)),
-              }
-        }
-      >
+      <RecordDetails id={id} record={record} links={(leaf) => linksOf(leaf, asked)}>
         <Ways hit={hit} atMs={atMs} />
       </RecordDetails>
     </details>
   );
 };
 
+/** Of a value: to records with it, and without; null: there are none. */
+function linksOf({ path, text, condition }: Leaf, asked: Asked): Links | null {
+  if (asked.q.length + asked.filter.length + text.length > LINK_MAX) return null;
+  const name = condition?.key ?? path;
+  // Of texts in lists, and of long ones, parts are asked for.
+  const isWhole = condition?.operator !== "contains" || name === "ScriptTags";
+  const pin = isWhole && canPin(name, asked) ? { pin: name } : {};
+  if (condition !== null)
+    return {
+      is: searchPath(narrowed(asked, condition, false)),
+      isNot: searchPath(narrowed(asked, condition, true)),
+      ...pin,
+    };
+  const [is, isNot] = [false, true].map((isAgainst) => withValue(asked, name, text, isAgainst));
+  return !name.startsWith("Fields.") || !is || !isNot ? null : { is: searchPath(is), isNot: searchPath(isNot), ...pin };
+}
+
+/** These are counted anyway, under short names. */
+const COUNTED = FACETS.flatMap((name) => {
+  const [where] = SHORT_NAMES[name];
+  return where.path.join(".");
+});
+
+function canPin(name: string, asked: Asked): boolean {
+  const pinned = facetsOf(asked);
+  if (pinned.length === FACETS.length + PINS_MAX || name.includes(",") || COUNTED.includes(name)) return false;
+  return nameOf(name) !== null && !pinned.includes(name);
+}
+
 /** Where a record leads to. */
-const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, also_in, record }, atMs }) => {
+const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit, atMs }) => {
+  const { job_id, object, line, record } = hit;
   const around = (ms: number) => exactly((atMs ?? 0) - ms, (atMs ?? 0) + ms);
   const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
   const { ScriptName: script } = record;
   return (
     <p class="ways">
       {object === null ? (
-        <span class="quiet">Not uploaded yet, job {job_id}</span>
+        <span class="quiet">{placeWords(hit)}</span>
       ) : (
         <a href={`/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`}>
-          Object {object}, line {line}
+          {placeWords(hit)}
         </a>
       )}
-      {also_in.length > 0 && (
-        <span class="quiet">
-          Also in {also_in.length === 1 ? "job" : "jobs"} {also_in.join(", ")}
-        </span>
-      )}
+      {hit.also_in.length > 0 && <span class="quiet">{alsoInWords(hit)}</span>}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
         <a href={searchPath({ q: `ray:${quoted(ray)}`, ...around(300_000), order: "oldest" })}>
           Same request in other Workers
@@ -241,32 +310,18 @@ const End: FC<{
   return (
     <>
       {shown === 0 && end.cursor === null && (
-        <Empty title="Nothing found">
-          <p>
-            Searched{asked.outcome !== "" && " for records that "}
-            {asked.outcome === "failed" ? "failed" : asked.outcome !== "" && `ended with ${visible(asked.outcome)}`}{" "}
-            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. New events take about
-            10 s to arrive.
-          </p>
+        <Empty title={NOTHING_FOUND}>
+          <p>{visible(nothingWords(asked.outcome, sinceMs, untilMs))}</p>
           <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
         </Empty>
       )}
-      {end.not_searched.length > 0 && (
-        <Notice kind="warn" title="Some records could not be searched">
-          <ul>
-            {end.not_searched.map(({ what, why }) => (
-              <li>
-                <Foreign text={`${what}: ${why}`} max={400} />
-              </li>
-            ))}
-          </ul>
-        </Notice>
-      )}
+      <NotSearched left={end.not_searched} />
       <div class="ways" data-end>
         {end.cursor !== null && (
           <Way to="/search" asked={{ ...fixed, cursor: end.cursor }} viewer={viewer} label="More" />
         )}
         <a href={searchPath({ ...fixed, cursor: "" })}>Link to this search</a>
+        <a href={livePath(asked)}>Watch live</a>
         <Way
           to="/search/export"
           asked={{ ...fixed, cursor: asked.cursor }}
@@ -278,13 +333,43 @@ const End: FC<{
   );
 };
 
+export const NotSearched: FC<{ left: readonly Left[] }> = ({ left }) =>
+  left.length === 0 ? null : (
+    <Notice kind="warn" title={NOT_SEARCHED}>
+      <ul>
+        {notSearchedLines(left).map((line) => (
+          <li>
+            <Foreign text={line} max={400} />
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
+
+interface WayProps {
+  to: string;
+  asked: Asked;
+  viewer: Viewer;
+  label: string;
+  /** Further fields. */
+  more?: Readonly<Record<string, string>>;
+  /** Of counts, which a script fetches into the page: by itself, or on a click. */
+  go?: "auto" | "asked";
+}
+
 /** Leads to a search. A cursor may be hundreds of kilobytes. */
-const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ to, asked, viewer, label }) => {
-  const path = searchPath(asked).replace("/search?", `${to}?`);
-  if (path.length <= ADDRESS_MAX) return <a href={path}>{label}</a>;
+export const Way: FC<WayProps> = ({ to, asked, viewer, label, more = {}, go }) => {
+  const fields = Object.entries({ ...asked, ...more }).filter(([, value]) => value !== "");
+  const path = `${to}?${new URLSearchParams(fields)}`;
+  if (path.length <= ADDRESS_MAX)
+    return (
+      <a href={path} data-go={go}>
+        {label}
+      </a>
+    );
   return (
-    <Form viewer={viewer} action={to}>
-      {Object.entries(asked).map(([name, value]) => (
+    <Form viewer={viewer} action={to} go={go}>
+      {fields.map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
       <Button class="small" label={label} />
@@ -295,68 +380,24 @@ const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ 
 /** Searches that find more: each leaves one condition out, or takes a longer time. */
 const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }> = (props) => {
   const { asked, fixed, sinceMs, untilMs } = props;
-  const without = (part: Partial<Asked>) => searchPath({ ...asked, ...part, cursor: "" });
-  const isBack = Object.hasOwn(LAST, asked.last);
-  const longer = Object.entries(LAST).find(([, { ms }]) => ms > untilMs - sinceMs);
-  const beside = Math.max(3_600_000, untilMs - sinceMs);
-  const ways = [
-    asked.outcome !== "" && { label: OUTCOMES[""], href: without({ outcome: "" }) },
-    isBack
-      ? longer !== undefined && { label: longer[1].label, href: without({ last: longer[0] }) }
-      : {
-          label: `${duration(beside)} more before and after`,
-          href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
-        },
-    asked.function !== "" && { label: "all Workers", href: without({ function: "" }) },
-    asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
-    asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
-  ].filter((way) => way !== false);
+  const ways = widerWays(asked, sinceMs, untilMs, Object.hasOwn(LAST, asked.last)).map(
+    ({ label, without, last, span }) => {
+      if (span !== undefined) return { label, href: searchPath({ ...fixed, ...exactly(...span), cursor: "" }) };
+      const part = without === undefined ? { last: last ?? "" } : { [without]: "" };
+      return { label, href: searchPath({ ...asked, ...part, cursor: "" }) };
+    },
+  );
   return (
     <>
       {ways.length > 0 && (
         <p class="ways">
-          Search again with{" "}
+          {SEARCH_AGAIN}{" "}
           {ways.map(({ label, href }) => (
             <a href={href}>{label}</a>
           ))}
         </p>
       )}
-      {asked.q !== "" && <p>A record must have all words of a search. Fewer words may find more.</p>}
+      {asked.q !== "" && <p>{FEWER_WORDS}</p>}
     </>
-  );
-};
-
-const BUCKETS = 40;
-
-interface HistogramProps {
-  times: readonly number[];
-  sinceMs: number;
-  untilMs: number;
-  asked: Asked;
-}
-
-/** Each bar leads to the same search in its time. */
-const Histogram: FC<HistogramProps> = ({ times, sinceMs, untilMs, asked }) => {
-  const width = (untilMs - sinceMs) / BUCKETS;
-  const values = Array.from({ length: BUCKETS }, () => 0);
-  for (const time of times) {
-    const at = Math.min(BUCKETS - 1, Math.max(0, Math.floor((time - sinceMs) / width)));
-    values[at] = (values[at] ?? 0) + 1;
-  }
-  const buckets = values.map((value, i) => {
-    const [from, to] = [i, i + 1].map((n) => Math.ceil(sinceMs + n * width)) as [number, number];
-    const label = stamp(from, width);
-    const href = value === 0 ? undefined : searchPath({ ...asked, ...exactly(from, to), cursor: "" });
-    return { label, short: label.slice(5), href };
-  });
-  return (
-    <Bars
-      id="over-time"
-      title="Records over time"
-      sentence={`${plural(times.length, "record")} shown, from ${stamp(sinceMs, 60_000)} to ${stamp(untilMs, 60_000)} UTC.`}
-      buckets={buckets}
-      series={[{ name: "Records", tone: "bar", values }]}
-      format={count}
-    />
   );
 };

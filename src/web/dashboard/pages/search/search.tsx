@@ -1,9 +1,9 @@
 import type { FC } from "hono/jsx";
 import { encodeUtf8 } from "../../../../base/bytes.ts";
 import { CODE, type ErrorEntry } from "../../../../base/errors.ts";
-import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
 import { type Pieces, streamOf } from "../../../../base/streams.ts";
 import { plural } from "../../../../base/words.ts";
+import { LAST } from "../../../../operate/search/words.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { visible } from "../../parts/foreign.tsx";
@@ -13,13 +13,16 @@ import type { JobView } from "../../views/job.ts";
 import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
-import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { AROUND, type Asked, askedOf, NOTHING, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { countsView } from "./counts.tsx";
 import { answerOf, linesOf } from "./hits.tsx";
+import { QuestionFields } from "./question.tsx";
 
 const needs = { permission: "logs:read" } as const;
 
 export const searchPages: readonly Page[] = [
   { path: "/search", get: { ...needs, show: searchView }, post: { ...needs, take: formOf(searchView) } },
+  { path: "/search/counts", get: { ...needs, show: countsView }, post: { ...needs, take: formOf(countsView) } },
   { path: "/search/export", get: { ...needs, show: exported }, post: { ...needs, take: formOf(exported) } },
 ];
 
@@ -45,7 +48,6 @@ async function searchView(page: PageContext): Promise<PageAnswer> {
   const [{ items: jobs }, fields] = await Promise.all([api.list<JobView>("/logship/jobs"), loadFields(page)]);
   return {
     title: "Search",
-    section: "search",
     scripts: ["search"],
     parts: [
       <SearchForm asked={form} jobs={jobs} fields={fields} isOpen={built.again} />,
@@ -65,28 +67,7 @@ const SearchForm: FC<{
     <Panel id="question" title="What happened?">
       <form method="get" action="/search" class="search-form" id="search-form">
         <div class="search-fields">
-          <Field
-            name="q"
-            label="Search for"
-            type="search"
-            value={visible(asked.q)}
-            placeholder="status:5xx path:/checkout/* declined"
-            spellcheck={false}
-            autocomplete="off"
-            maxlength={QUERY_MAX_UNITS}
-          />
-          <Field name="function" label="Worker" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
-          <Select
-            name="outcome"
-            label="Outcome"
-            value={asked.outcome}
-            options={[
-              ...Object.entries(OUTCOMES).map(([value, label]) => ({ value, label })),
-              ...(Object.hasOwn(OUTCOMES, asked.outcome)
-                ? []
-                : [{ value: asked.outcome, label: visible(asked.outcome) }]),
-            ]}
-          />
+          <QuestionFields asked={asked} />
           <Select
             name="last"
             label="Time"
@@ -112,6 +93,7 @@ const SearchForm: FC<{
           </div>
           <Button class="primary" label="Search" />
         </div>
+        {asked.pins !== "" && <input type="hidden" name="pins" value={asked.pins} />}
         <details open={isOpen}>
           <summary>
             More conditions

@@ -1,4 +1,4 @@
-import { toBase64Url } from "../../../../base/bytes.ts";
+import { cut, toBase64Url } from "../../../../base/bytes.ts";
 import { CODE, oneError } from "../../../../base/errors.ts";
 import { DATASETS } from "../../../../formats/record/fields.ts";
 import { parseLogpullOptions } from "../../../../ship/job/output-rules.ts";
@@ -102,11 +102,6 @@ function withoutSince(options: string): string {
   return pairs.filter((pair) => parseLogpullOptions(pair).since === undefined).join("&");
 }
 
-/** Never cuts a surrogate pair. */
-function cut(text: string, max: number): string {
-  return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
-}
-
 function view(page: PageContext, origin: JobOrigin, filled: Filled, said: Said): View {
   const { query } = page;
   const from = query.get("from");
@@ -115,8 +110,6 @@ function view(page: PageContext, origin: JobOrigin, filled: Filled, said: Said):
   return {
     title: "Create a job",
     status,
-    section: "jobs",
-    trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
       done !== undefined && (
         <Notice kind="ok" title={`Job ${done} created`}>

@@ -216,11 +216,7 @@ export const DestinationPart: FC<{
         {coded(form.about)} <Guarantee terms={form.terms} />
       </p>
       {tested !== undefined && <Outcome tested={tested} entry={entry} />}
-      {faults.whole !== undefined && (
-        <p class="error">
-          <Foreign text={faults.whole} />
-        </p>
-      )}
+      {faults.whole !== undefined && <Foreign as="p" class="error" text={faults.whole} />}
       <DestinationFields entry={whole} faults={faults} nowMs={nowMs} isLocal={isLocalEntry(entry, config)} />
       <details class="further" open={faults.paste !== undefined}>
         <summary>Paste a whole address</summary>

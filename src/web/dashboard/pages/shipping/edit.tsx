@@ -98,7 +98,6 @@ function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled
   return {
     title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
-    section: "jobs",
     trail: jobTrail(job),
     parts: [
       notice === "saved" && (
@@ -177,7 +176,5 @@ const Value: FC<{ value: unknown }> = ({ value }) =>
   value === undefined || value === null || value === "" ? (
     <span class="quiet">nothing</span>
   ) : (
-    <code>
-      <Foreign text={typeof value === "string" ? value : JSON.stringify(value)} max={2_000} />
-    </code>
+    <Foreign as="code" text={typeof value === "string" ? value : JSON.stringify(value)} max={2_000} />
   );

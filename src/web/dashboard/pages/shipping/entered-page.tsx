@@ -12,7 +12,7 @@ import { begun, DestinationPart, type Entered, type Origin, readEntered, soFar }
 import { isOfStore, type Tested, testOf, WhatTestDoes } from "./test-write.tsx";
 
 /** What such a page is about. */
-interface About extends Pick<View, "title" | "section" | "trail"> {
+interface About extends Pick<View, "title" | "trail"> {
   /** Above the form. */
   panel: Child;
   /** What the form carries and has beside the destination. */

@@ -147,10 +147,8 @@ export const LogpullNotice: FC<{ body: ShippingBody }> = ({ body }) =>
   body.output_options != null || !body.logpull_options ? null : (
     <Notice kind="info" title="This job uses logpull_options">
       <p>
-        <code>
-          <Foreign text={body.logpull_options} />
-        </code>{" "}
-        Any change to fields, sample or format here converts them to <code>output_options</code>.
+        <Foreign as="code" text={body.logpull_options} /> Any change to fields, sample or format here converts them to{" "}
+        <code>output_options</code>.
       </p>
     </Notice>
   );

@@ -93,10 +93,7 @@ export const Ownership: FC<{ proof: Proof; fault: Challenged["fault"]; error: st
     )}
     {proof.challenge !== null && (
       <p>
-        Written as{" "}
-        <code>
-          <Foreign text={proof.challenge} />
-        </code>
+        Written as <Foreign as="code" text={proof.challenge} />
         {proof.token !== null && ". It proves that you own the bucket"}. You can delete it afterwards.
       </p>
     )}

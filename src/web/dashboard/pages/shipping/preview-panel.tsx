@@ -40,9 +40,7 @@ export const PreviewPanel: FC<{ preview: PreviewView; body: ShippingBody; notes?
     {notes
       .filter(({ message }) => !SAID.test(message))
       .map(({ message }) => (
-        <p class="quiet">
-          <Foreign text={message} />
-        </p>
+        <Foreign as="p" class="quiet" text={message} />
       ))}
   </Panel>
 );

@@ -69,9 +69,7 @@ export const Outcome: FC<{ tested: Tested; entry: DestinationEntry }> = ({ teste
     return (
       <Notice kind="bad" title="Test failed">
         <p>{adviceOn(tested.message)}</p>
-        <p class="quiet">
-          <Foreign text={tested.message} max={500} />
-        </p>
+        <Foreign as="p" class="quiet" text={tested.message} max={500} />
         {mend !== null && (
           <>
             <input type="hidden" name="told" value={tested.message} />
@@ -108,10 +106,8 @@ export const WhatTestDoes: FC<{ entry: DestinationEntry }> = ({ entry }) =>
   requireForm(entry).group === "store" ? (
     <>
       The test writes a small object, such as{" "}
-      <code>
-        <Foreign text={probeKey(withoutOuterSlashes(entry.values.path ?? ""))} max={1_024} />
-      </code>
-      . You can delete it.
+      <Foreign as="code" text={probeKey(withoutOuterSlashes(entry.values.path ?? ""))} max={1_024} />. You can delete
+      it.
     </>
   ) : requireForm(entry).testLeavesNothing === true ? (
     <>The test sends a request without a record.</>

@@ -1,6 +1,6 @@
 /** A receiver of alerts, and its state. */
 import type { Child, FC } from "hono/jsx";
-import { count, duration, plural } from "../../../../base/words.ts";
+import { clock, count, duration, plural, stamp } from "../../../../base/words.ts";
 import { FORMAT, type ReceiverFormat } from "../../../../operate/alerts/alert-formats.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Webhook } from "../../../api/docs/webhook.ts";
@@ -128,8 +128,8 @@ export const MutedFor: FC<{ until: string; nowMs: number }> = ({ until, nowMs })
 
 /** `18:05 UTC`, with the date if it is another day. */
 export function untilWords(until: string, nowMs: number): string {
-  const isToday = until.slice(0, 10) === new Date(nowMs).toISOString().slice(0, 10);
-  return `${isToday ? until.slice(11, 16) : until.slice(0, 16).replace("T", " ")} UTC`;
+  const at = stamp(until);
+  return `${at.slice(0, 10) === stamp(nowMs).slice(0, 10) ? clock(until) : at} UTC`;
 }
 
 /** The result of a test, and what to do about a refusal. */

@@ -1,6 +1,8 @@
 /** The page of one receiver of alerts, and what its buttons do. */
+
 import type { Child } from "hono/jsx";
 import { CODE } from "../../../../base/errors.ts";
+import { HOUR_MS } from "../../../../base/time.ts";
 import { plural } from "../../../../base/words.ts";
 import { isTakenIn, remedyFor } from "../../../../operate/alerts/alert-answers.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
@@ -28,10 +30,7 @@ import {
   Whither,
 } from "./alert-view.tsx";
 
-const TRAIL = [
-  { href: "/status", label: "Status" },
-  { href: ALERTS_AT, label: "Alerts" },
-] as const;
+const TRAIL = [{ href: ALERTS_AT, label: "Alerts" }] as const;
 
 /** Each receiver has these; the webhook is the one without an id. */
 const pagesAt = (path: string): Page[] => [
@@ -75,7 +74,6 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
   const { form, faults } = refused ?? { form: null, faults: NO_FAULTS };
   return {
     title: receiver?.name ?? "Webhook",
-    section: "status",
     status: refused?.status ?? 200,
     trail: TRAIL,
     parts: [
@@ -122,8 +120,6 @@ const Done = ({ receiver, query, nowMs }: { receiver: Receiver } & Pick<PageCont
 
 /** How long one may mute, in hours. */
 const HOURS = [1, 8, 72] as const;
-const HOUR_MS = 3_600_000;
-
 const StatePanel = ({ receiver, viewer, nowMs }: { receiver: Receiver } & Pick<PageContext, "viewer" | "nowMs">) => {
   const { at, format, muted_until } = receiver;
   const mute = { viewer, action: `${at}/mute`, kind: "small" } as const;
@@ -183,7 +179,6 @@ const NEW_WEBHOOK = { format: "generic", at: WEBHOOK_AT } as const;
 function secretView({ viewer }: PageContext, secret: string): View {
   return {
     title: "Webhook set up",
-    section: "status",
     trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the secret now: it is shown only once">
@@ -257,7 +252,6 @@ async function askToDelete(context: PageContext): Promise<Question> {
   return {
     title: `Delete ${format === "generic" ? "webhook" : "alert"}`,
     back: at,
-    section: "status",
     trail: [...TRAIL, { href: at, label: name }],
     parts: [
       <p>

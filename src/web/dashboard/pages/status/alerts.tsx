@@ -9,8 +9,6 @@ import { askedOfAlert, FIELDS, noteQuery, type Refused, Settings } from "./alert
 import { ALERTS_AT, readReceivers, WEBHOOK_AT } from "./alert-view.tsx";
 import { AlertsPanel } from "./alerts-panel.tsx";
 
-const TRAIL = [{ href: "/status", label: "Status" }] as const;
-
 export const alertPages: readonly Page[] = [formPage(ALERTS_AT, "logs:edit", listView, add), ...oneAlertPages];
 
 async function listView(context: PageContext, refused: Refused | null = null): Promise<View> {
@@ -19,9 +17,7 @@ async function listView(context: PageContext, refused: Refused | null = null): P
   const format = formatOf(form.get("format"));
   return {
     title: "Alerts",
-    section: "status",
     status: refused?.status ?? 200,
-    trail: TRAIL,
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted" />,
       <RestOf faults={refused?.faults ?? NO_FAULTS} title="Not added" />,

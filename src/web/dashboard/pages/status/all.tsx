@@ -28,7 +28,6 @@ async function statusView(context: PageContext): Promise<View> {
   const incidents = Promise.all([status, listed]).then(([answer, { items }]) => incidentsOf(answer, items));
   return {
     title: "Status",
-    section: "status",
     parts: [
       findings(context, status),
       openIncidents(context, incidents),

@@ -165,9 +165,7 @@ const One: FC<{ finding: FindingView; nowMs: number } & Around> = ({ finding, vi
     <p class="lead">
       <Severity of={finding.severity} /> <Foreign text={finding.summary} />
     </p>
-    <p>
-      <Foreign text={finding.advice} />
-    </p>
+    <Foreign as="p" text={finding.advice} />
     <p class="beside quiet">
       <span>
         About <Subject of={finding} viewer={viewer} names={names} />
