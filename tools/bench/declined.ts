@@ -4,8 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { encodeUtf8, parsedJson } from "../../src/base/bytes.ts";
-import { isObject, type Json } from "../../src/base/bytes.ts";
+import { encodeUtf8, isObject, type Json, parsedJson } from "../../src/base/bytes.ts";
 import { EVENT_MAX_BYTES, EVENT_MAX_NESTING } from "../../src/base/limits.ts";
 import { canonicalRecord } from "../../src/formats/json/canonical.ts";
 import { JsonScanner, literal } from "../../src/formats/json/scanner.ts";
