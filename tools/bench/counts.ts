@@ -182,7 +182,7 @@ async function ask(asked: Asked, keys: readonly string[], objects: ReadonlyMap<s
       {
         groups: (rows) => {
           if (firstMs === 0 && rows.length > 0) firstMs = performance.now() - startMs;
-          pages.show(rows);
+          pages.show(rows, null);
         },
         progress: () => {},
       },

@@ -4,13 +4,13 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { encodeUtf8, parsedJson } from "../../src/base/bytes.ts";
+import { encodeUtf8, isObject, type Json, parsedJson } from "../../src/base/bytes.ts";
 import { EVENT_MAX_BYTES, EVENT_MAX_NESTING } from "../../src/base/limits.ts";
 import { canonicalRecord } from "../../src/formats/json/canonical.ts";
 import { JsonScanner, literal } from "../../src/formats/json/scanner.ts";
 import { jsonText, recordLine } from "../../src/formats/record/encode.ts";
 import { FIELD_NAMES, isFieldName, type TraceRecord } from "../../src/formats/record/fields.ts";
-import { type Findings, isObject, isRecordForm, type Json, toRecord } from "../../src/formats/record/record.ts";
+import { type Findings, isRecordForm, toRecord } from "../../src/formats/record/record.ts";
 import { ROOT } from "../paths.ts";
 import { recordOf } from "./record-of.ts";
 import { RecordMix } from "./records.ts";

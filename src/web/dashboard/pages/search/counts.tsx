@@ -43,7 +43,7 @@ export async function countsView(page: PageContext): Promise<PageAnswer> {
 }
 
 async function* framed(pieces: AsyncGenerator<Child>): AsyncGenerator<Child> {
-  yield raw(`<div class="found">${COUNTS_BEGIN}`);
+  yield raw(`<div class="answered">${COUNTS_BEGIN}`);
   yield* pieces;
   yield raw("</div>");
 }

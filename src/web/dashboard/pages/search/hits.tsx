@@ -94,7 +94,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     return;
   }
   const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
-  yield raw('<div class="found">');
+  yield raw('<div class="answered">');
   yield <Uncounted asked={asked} fixed={{ ...asked, ...exactly(sinceMs, untilMs) }} viewer={viewer} />;
   yield raw(
     '<section class="panel hits" id="hits" aria-labelledby="hits-title"><h2 id="hits-title">Records</h2>' +
@@ -148,7 +148,7 @@ const Uncounted: FC<{ asked: Asked; fixed: Asked; viewer: Viewer }> = ({ asked, 
     {raw("</section>")}
     <Facets facets={[]} asked={asked} />
     {isPlain(asked) && (
-      <form method="get" action="/search" id={PIN_FORM}>
+      <form method="get" action="/search" id={PIN_FORM} hidden>
         {Object.entries(asked).map(
           ([name, value]) => name !== "cursor" && value !== "" && <input type="hidden" name={name} value={value} />,
         )}
