@@ -31,7 +31,7 @@ const REFUSALS_MAX = 3;
 
 /** Why records of an object are not searched. */
 const UNDECIDED = "other jobs ship some of the same records, and it is not known which: search this job alone";
-const LEFT = "some records match by fields that their copies in other jobs lack, and those count: search this job alone";
+const LEFT = "some records match by fields that their copies in other jobs lack, which count: search this job alone";
 
 /**
  * Reads the objects of one page, the newest or oldest first by their last (first) event, some side

@@ -52,7 +52,7 @@ describe("a search over objects of several jobs", () => {
           expect(others(holders(of, idOf(hit), false))).toEqual(expect.arrayContaining([...hit.alsoIn]));
         }
       }),
-      { numRuns: 800 },
+      { numRuns: 400 },
     );
   });
 
