@@ -156,7 +156,7 @@ describe("the counts of a search", () => {
     for (const counted of ["Outcome", "ScriptName", "Event.Response.Status", "Event.Request.Method"])
       expect(pinnable).not.toContain(counted);
     expect(html).toMatch(
-      /<form method="get" action="\/search" id="pin"><input type="hidden" name="last" value="1h".*name="pins" value="Event.Request.Method"/,
+      /<form method="get" action="\/search" id="pin" hidden=""><input type="hidden" name="last" value="1h".*name="pins" value="Event.Request.Method"/,
     );
     // As that form sends it.
     const figures = await visitor.get(counts("pins=Event.Request.Method&pins=Fields.customer"));
@@ -202,9 +202,9 @@ describe("the counts of a search", () => {
       { count: 2, scriptName: "cart", outcome: "exception" },
       { count: 4, scriptName: "shop" },
     );
-    // The time of an answer is over with its first object.
-    let now = NOON + 3_600_000;
-    vi.spyOn(platform, "now").mockImplementation(() => (now += 20_000));
+    // Whenever an answer looks whether its time is over, it is: it reads one object.
+    const isLate = (): boolean => new Error().stack?.includes("#isLate") === true;
+    vi.spyOn(platform, "now").mockImplementation(() => NOON + 3_600_000 + (isLate() ? 31_000 : 0));
     const start = counts(`pins=Event.Request.Method${more}`);
     let html = (await visitor.get(`${start}&all=1`)).html;
     const totals = [totalIn(html)];
@@ -221,7 +221,7 @@ describe("the counts of a search", () => {
     expect(textOf(html)).not.toContain("so far");
     expect(html).not.toContain('class="unknown"');
     expect(textOf(html)).toMatch(/ok 7 ■ failed 2 .*worker shop 7 .*cart 2 .*Event\.Request\.Method Unpin .*GET 9/);
-    expect(textOf(html)).toContain("9 records. Searched 3 of 3 files");
+    expect(textOf(html)).toContain("9 records. Searched 3 files");
   });
 
   it.each(["", "bm8", "x".repeat(1_000)])("do not go on with %j as the sums so far", async (soFar) => {
