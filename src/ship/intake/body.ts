@@ -68,6 +68,8 @@ function inflatedAtOnce(packed: Uint8Array, maxBytes: number): Uint8Array<ArrayB
   const trailer = new DataView(packed.buffer, packed.byteOffset + packed.length - 8);
   const length = trailer.getUint32(4, true);
   if (length > Math.min(maxBytes, INFLATE_MAX * packed.length)) return null;
+  // Zeros that follow the trailer are passed over by zlib, and make no other trailer of one of zeros.
+  if (length === 0) return null;
   try {
     // The runtime compares the limit with its buffer, not with the output: with a chunk of all of
     // it, so much more is enough. What is longer than it says is found before the buffer doubles.

@@ -60,6 +60,12 @@ describe("a body", () => {
     expect(Math.min(answers.read, answers.tooLarge)).toBeGreaterThan(30);
   });
 
+  it.each([1, 2, 8, 100])("of nothing, that is packed, with %i zeros after it, is refused", async (zeros) => {
+    const packed = concat([new Uint8Array(gzipSync("")), new Uint8Array(zeros)]);
+    const read = await readBody(inPieces(packed, [packed.length], true, true), 10_000_000, PACE);
+    expect(read).toEqual({ ok: false, fault: { status: 400, message: "the body is not valid gzip" } });
+  });
+
   it("that is packed and was damaged on the way is refused, or is what was sent", async () => {
     const damage = fc.record({ at: fc.nat(), bit: fc.nat({ max: 7 }), how: fc.constantFrom("flip", "cut", "add") });
     let refused = 0;
