@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { complaints, violations } from "./browser.ts";
 import { NOTHING } from "./places.ts";
 import { theWorld } from "./shared.ts";
-import { holdStill, PAGE_PATTERNS, placesOf, unfold, visit, visitPage } from "./world.ts";
+import { holdStill, PAGE_PATTERNS, placesOf, unfold, visit, visitPage, whenCounted } from "./world.ts";
 
 const world = theWorld();
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -95,6 +95,7 @@ describe("nothing is wrong for whoever does not see it, or sees little, on a pho
     said.length = 0;
     for (const path of placesOf(pattern, world())) {
       await visitPage(page, path);
+      await whenCounted(page);
       expect(await faults(path)).toEqual([]);
     }
     expect(said).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { theWorld } from "./shared.ts";
-import { holdStill, PAGE_PATTERNS, placesOf, visitPage } from "./world.ts";
+import { holdStill, PAGE_PATTERNS, placesOf, visitPage, whenCounted } from "./world.ts";
 
 const world = theWorld();
 
@@ -104,6 +104,7 @@ describe("the tab key alone reaches everything, and one sees where it is", () =>
   it.for(PAGE_PATTERNS)("%s", async (pattern) => {
     for (const path of placesOf(pattern, world())) {
       await visitPage(page, path);
+      await whenCounted(page);
       expect(await tabThrough(path)).toEqual([]);
     }
   });

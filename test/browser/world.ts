@@ -24,6 +24,15 @@ export async function visitPage(page: Page, path: string): Promise<void> {
   expect(await visit(page, path), path).toBe(200);
 }
 
+/** Waits until a page that counts by itself has counted: until then, parts of it are replaced. */
+export async function whenCounted(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const stop = document.querySelector<HTMLElement>(".counts [data-stop]");
+    const isCounting = document.querySelector('#figures [data-go="auto"]') !== null;
+    return document.querySelector(".counts") === null || (stop?.hidden !== false && !isCounting);
+  });
+}
+
 /** Opens every folded section. */
 export async function unfold(page: Page): Promise<void> {
   await page.evaluate(() => {

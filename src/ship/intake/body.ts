@@ -68,7 +68,7 @@ function inflatedAtOnce(packed: Uint8Array, maxBytes: number): Uint8Array<ArrayB
   const trailer = new DataView(packed.buffer, packed.byteOffset + packed.length - 8);
   const length = trailer.getUint32(4, true);
   if (length > Math.min(maxBytes, INFLATE_MAX * packed.length)) return null;
-  // Zeros that follow the trailer are passed over by zlib, and make no other trailer of one of zeros.
+  // Zlib passes over zeros behind the trailer; of nothing, all of it is zeros, and still fits.
   if (length === 0) return null;
   try {
     // The runtime compares the limit with its buffer, not with the output: with a chunk of all of
