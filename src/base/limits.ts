@@ -707,7 +707,7 @@ export const SEARCH_MS = 30_000;
 export const SEARCH_READS_AT_ONCE = 4;
 
 /**
- * Requests for parts of objects in one answer: half of the subrequests that an invocation may make.
+ * Requests for parts of objects in one answer: half of the subrequests that one invocation has.
  * https://developers.cloudflare.com/workers/platform/limits/
  */
 export const SEARCH_PARTS_MAX = 5_000;

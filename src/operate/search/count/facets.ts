@@ -31,7 +31,8 @@ export class ValueCounts {
 
   add(value: GroupValue, records = 1): void {
     const before = this.#counts.get(value);
-    this.#counts.set(value, (before ?? 0) + records);
+    // A part of a text keeps all of that text: what stays is a copy.
+    this.#counts.set(before === undefined ? JSON.parse(JSON.stringify(value)) : value, (before ?? 0) + records);
     if (before !== undefined) return;
     this.#weight += weightOf(value);
     if (this.#weight <= this.#maxWeight) return;
