@@ -199,8 +199,8 @@ const ESCAPED_WORD = /\\u00(?:3\d|[46][1-9a-f]|[57][\da])/i;
 
 /**
  * Objects that the record in hand logged as texts, by these texts: each condition of a question
- * asks for them. Of more text than Cloudflare keeps of an event, they are parsed each time, as they
- * take up to fifty times as much.
+ * asks for them. Of more text than Cloudflare keeps of an event, they are parsed each time: parsed,
+ * they take up to fifty times as much.
  */
 const parsed = new WeakMap<object, { units: number; objects: Map<string, unknown> }>();
 const PARSED_MAX_UNITS = 4 * FIELDS_MAX_UNITS;

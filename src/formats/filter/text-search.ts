@@ -2,8 +2,8 @@ import { OF_WORD } from "../sketch/terms.ts";
 
 /**
  * Up to this length, in UTF-16 units, and for so many places of a text, the runtime's own search
- * is used. Its worst case is the product of both lengths: 8,000 units in a megabyte of nearly the same
- * text take 2 s, and a filter runs for every record of every job.
+ * is used. Its worst case is the product of both lengths: 8,000 units in a megabyte of nearly the
+ * same text take 2 s, and a filter runs for every record of every job.
  */
 const NATIVE_MAX = 250;
 const NATIVE_TRIES = 8;

@@ -12,8 +12,8 @@ const BEGUN_BYTES = 4_096;
 const GAP_BYTES = 65_536;
 
 /**
- * The lines of a file of ours with these fields alone: the chunks of other columns are not read. The
- * beginning of the next group is read together with the chunks of one.
+ * The lines of a file of ours with these fields alone: the chunks of other columns are not read.
+ * The beginning of the next group is read together with the chunks of one.
  * @param gapBytes as above; for tests.
  * @throws Error for what is no file of ours.
  */
