@@ -2,7 +2,7 @@ import type { FailingRules } from "../../base/failing-setting.ts";
 import { clock, count, share } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
+import { type FunctionSlots, SLOT_MS, SLOTS_LATELY, type Slot } from "../../ship/log/health-slots.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations too many fail. */
@@ -47,8 +47,8 @@ export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, no
     const newest = Math.floor((nowMs - ENOUGH_MS) / SLOT_MS);
     const last = sums(slots.filter(({ slot }) => slot >= newest));
     const latest = { events: last[0], failed: last[1], overMs: nowMs - newest * SLOT_MS };
-    const isNew = slots.every(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_KEPT + 1);
-    const isLonger = end === -1 && slots.length === SLOTS_KEPT;
+    const isNew = slots.every(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_LATELY + 1);
+    const isLonger = end === -1 && slots.length === SLOTS_LATELY;
     return [{ ...{ name, events, failed, overMs, latest, sinceMs, isNew, isLonger }, ...sentBy(source) }];
   });
   return found.sort((a, b) => b.failed - a.failed);

@@ -31,8 +31,9 @@ import { Blocks, beyondLost, type Keep, type NewBlock, type OpenMessage } from "
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
-import { HealthHours, type HourHealth } from "./function-health-hours.ts";
 import { FunctionHours } from "./function-hours.ts";
+import type { VersionSeen } from "./function-versions.ts";
+import { HealthSlots, type RanIn } from "./health-slots.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
 import { TRACE_LOG_STEPS } from "./log-migrations.ts";
 import { MeanRate } from "./mean-rate.ts";
@@ -101,7 +102,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #ids: DedupIndex;
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
-  readonly #health: HealthHours;
+  readonly #health: HealthSlots;
   readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -131,7 +132,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#ids = new DedupIndex(sql);
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
-    this.#health = new HealthHours(sql);
+    this.#health = new HealthSlots(sql);
     this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
@@ -277,7 +278,7 @@ export class TraceLog extends DurableObject<Env> {
       counted,
       {
         ...{ queue, work, keptSinceMs },
-        health: this.#health.add(counted, nowMs),
+        slots: this.#health.add(counted, nowMs),
         hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
         readers: this.#readers.text(),
         lastBlock: this.#lastBlock,
@@ -726,9 +727,19 @@ export class TraceLog extends DurableObject<Env> {
     return this.#functions.of(scriptName, platform.now());
   }
 
-  /** As {@link HealthHours.of}. */
-  functionHealth(scriptName: string, since: number, until: number): HourHealth[] {
-    return this.#health.of(scriptName, since, until, platform.now());
+  /** As {@link HealthSlots.hours}. */
+  functionHours(scriptName: string, since: number, until: number): RanIn[] {
+    return this.#health.hours(scriptName, since, until, platform.now());
+  }
+
+  /** As {@link HealthSlots.slots}. */
+  functionSlots(scriptName: string, since: number, until: number): RanIn[] {
+    return this.#health.slots(scriptName, since, until, platform.now());
+  }
+
+  /** As {@link HealthSlots.versions}. */
+  functionVersions(scriptName: string): VersionSeen[] {
+    return this.#health.versions(scriptName, platform.now());
   }
 
   /**
@@ -840,6 +851,7 @@ export class TraceLog extends DurableObject<Env> {
     const { readers, last_block } = this.#sql.one<{ readers: string; last_block: number }>`
       SELECT readers, last_block FROM state`;
     this.#lastBlock = last_block;
+    this.#health.load();
     this.#blocks.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }

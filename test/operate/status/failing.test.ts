@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, readFailingRules } from "../../../src/base/failing-setting.ts";
 import { readConfig } from "../../../src/config.ts";
 import { failingFindings, failingOf } from "../../../src/operate/status/failing.ts";
-import { SLOT_MS, type Slot } from "../../../src/ship/log/function-health-hours.ts";
+import { SLOT_MS, type Slot } from "../../../src/ship/log/health-slots.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
