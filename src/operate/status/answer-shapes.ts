@@ -40,6 +40,9 @@ const Slots = z.array(
   z.looseObject({
     ...{ scriptName: z.string(), source: z.string() },
     slots: z.array(numbers("slot", "events", "failed", "firstFailedMs")),
+    versions: z
+      .array(z.looseObject({ ...{ version: z.string(), tag: z.string(), firstMs: z.number() }, failed: z.number() }))
+      .optional(),
   }),
 );
 

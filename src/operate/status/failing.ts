@@ -1,8 +1,9 @@
 import type { FailingRules } from "../../base/failing-setting.ts";
+import { MINUTE_MS } from "../../base/time.ts";
 import { clock, count, share } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { type FunctionSlots, SLOT_MS, SLOTS_LATELY, type Slot } from "../../ship/log/health-slots.ts";
+import { type FunctionSlots, SLOT_MS, SLOTS_LATELY, type Slot, type VersionRan } from "../../ship/log/health-slots.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations too many fail. */
@@ -22,7 +23,15 @@ export interface FailingFunction {
   sinceMs: number;
   /** It may have gone on for longer. */
   isLonger: boolean;
+  /** The version that began it; absent: none did, or it is unknown. */
+  version?: VersionRan;
 }
+
+/** It began with a version whose first sight was at most so long before, in ms. */
+const BEGINS_MS = 15 * MINUTE_MS;
+
+/** So much of all failures is of that version. */
+const BLAMED_SHARE = 0.9;
 
 /** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
 const SLOTS_SEEN = 3;
@@ -33,7 +42,7 @@ const ENOUGH_MS = SLOT_MS / 2;
 /** Of those asked for, which fail by the rules, those with the most failures first. */
 export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, nowMs: number): FailingFunction[] {
   const first = Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN + 1;
-  const found = all.flatMap(({ scriptName: name, source, slots }): FailingFunction[] => {
+  const found = all.flatMap(({ scriptName: name, source, slots, versions = [] }): FailingFunction[] => {
     const rule = rules.of.has(name) ? rules.of.get(name) : rules.all;
     if (rule === null || rule === undefined) return [];
     const [events, failed] = sums(slots.filter(({ slot }) => slot >= first));
@@ -49,9 +58,19 @@ export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, no
     const latest = { events: last[0], failed: last[1], overMs: nowMs - newest * SLOT_MS };
     const isNew = slots.every(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_LATELY + 1);
     const isLonger = end === -1 && slots.length === SLOTS_LATELY;
-    return [{ ...{ name, events, failed, overMs, latest, sinceMs, isNew, isLonger }, ...sentBy(source) }];
+    const version = begunBy(versions, sinceMs);
+    const found = { name, events, failed, overMs, latest, sinceMs, isNew, isLonger };
+    return [{ ...found, ...sentBy(source), ...(version !== undefined && { version }) }];
   });
   return found.sort((a, b) => b.failed - a.failed);
+}
+
+/** The version with which failures began. An event may be somewhat older than its intake. */
+function begunBy(versions: readonly VersionRan[], sinceMs: number): VersionRan | undefined {
+  const all = versions.reduce((sum, { failed }) => sum + failed, 0);
+  return versions.find(
+    ({ failed, firstMs }) => failed >= all * BLAMED_SHARE && Math.abs(sinceMs - firstMs) <= BEGINS_MS && failed > 0,
+  );
 }
 
 function sums(slots: readonly Slot[]): [events: number, failed: number] {
@@ -59,14 +78,19 @@ function sums(slots: readonly Slot[]): [events: number, failed: number] {
 }
 
 export function failingFindings(failing: readonly FailingFunction[]): Found[] {
-  return failing.map(({ name, sender, events, failed, overMs, latest, sinceMs, isLonger }) => ({
+  return failing.map(({ name, sender, events, failed, overMs, latest, sinceMs, isLonger, version }) => ({
     subject: { type: "function", name },
     ...sentBy(sender),
     ...head("function_failing", "warning", sinceMs, failed, "events"),
-    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)},`} is failing: ${shareOf({ events, failed }, "requests")} in the last ${minutes(overMs)} min${latest.events === events ? "" : `, ${shareOf(latest)} in the last ${minutes(latest.overMs)}`}, ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}.`,
+    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)},`} is failing: ${shareOf({ events, failed }, "requests")} in the last ${minutes(overMs)} min${latest.events === events ? "" : `, ${shareOf(latest)} in the last ${minutes(latest.overMs)}`}, ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}${version === undefined ? "" : `; version ${shown(nameOf(version))} was first seen at ${clock(version.firstMs)} UTC`}.`,
     advice:
       "The Worker's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which logship reports this.",
   }));
+}
+
+/** What people call a version: its tag, or the beginning of its id. */
+export function nameOf({ version, tag }: Pick<VersionRan, "version" | "tag">): string {
+  return tag || version.slice(0, 8);
 }
 
 /** `129 of 2,035 requests (6 %)`. */
