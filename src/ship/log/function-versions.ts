@@ -33,7 +33,7 @@ type Row = RowOf<typeof TRACE_LOG_STEPS, "function_version">;
 
 /** When each version of a function was first seen: health is forgotten before. */
 export class FunctionVersions extends Tables {
-  /** To be called with each slot that is over. A version costs a row when it is new, and one a day. */
+  /** To be called with each slot that is over. A version costs a row when new, and one a day. */
   see(entries: ReadonlyMap<string, Ran>): void {
     for (const [key, { firstMs, lastMs, tag = "" }] of entries) {
       const { version, ...of } = ofKey(key);

@@ -296,7 +296,8 @@ export class HealthSlots extends Tables {
   }
 
   /**
-   * All of them; or, of too many, some and the sum of the others, with a note of whose are not kept.
+   * All of them; or, of too many, some and the sum of the others, with a note of whose are not
+   * kept.
    * @param max so many. @param chars the most text of them.
    */
   #detailed(hour: number, entries: Entries, max: number, chars = Number.POSITIVE_INFINITY): Entries {
