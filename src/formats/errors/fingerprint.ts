@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { cut } from "../../base/bytes.ts";
 import { topFrame } from "./frame.ts";
 import { masked } from "./mask.ts";
+import { skeletonOf } from "./skeleton.ts";
 
 /** Longest name of an error, in UTF-16 code units. */
 export const NAME_MAX = 60;
@@ -31,11 +32,16 @@ function nameOf(name: string): string {
   return own.length <= 2 ? "Error" : cut(own, NAME_MAX);
 }
 
+/** Of errors that list what is wrong with an input, the list is no cause of its own. */
+const LISTS = /valid|zod|schema/i;
+
 /**
  * Sixteen hexadecimal digits that name a problem.
  * @param functionKey of the function, and of who sent its events.
  */
 export function problemId(functionKey: string, { name, message, frame }: Cause): string {
-  const text = JSON.stringify([functionKey, name, message, frame]);
+  const said = skeletonOf(message, LISTS.test(name) ? 1 : undefined);
+  // Where the code says where it was thrown, a message that is all values says nothing more.
+  const text = JSON.stringify([functionKey, name, said === "" && frame === "" ? message : said, frame]);
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
