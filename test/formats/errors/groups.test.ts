@@ -32,7 +32,7 @@ describe("what a message says went wrong", () => {
     ["HTTP 5xx from https://#.example.com/# after #, ray #", "HTTP 5xx example.com"],
     ["D#_ERROR: UNIQUE constraint failed: orders.key: SQLITE_CONSTRAINT", "D#_ERROR UNIQUE constraint failed"],
     ["Room # of J. Smith kept # messages since # Durable Object storage", "Room kept messages"],
-    ["Insert of order ORD-# for # (key #) failed", "Insert order key failed"],
+    ["Insert of order ORD-# for # (key #) failed", "Insert order key"],
     ["orders.total is not a function", "orders.total not function"],
     ["{code: too_small}", ""],
     ["", ""],
