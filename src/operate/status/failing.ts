@@ -1,8 +1,9 @@
-import type { FailingRules } from "../../base/failing-setting.ts";
+import { type FailingRules, fails, ruleOf } from "../../base/failing-setting.ts";
 import { clock, count, share } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
+import { SLOTS_SEEN, seenOf, sumOf } from "../../ship/log/wakes.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations too many fail. */
@@ -24,9 +25,6 @@ export interface FailingFunction {
   isLonger: boolean;
 }
 
-/** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
-const SLOTS_SEEN = 3;
-
 /** From this age, in ms, the current slot stands alone; a younger one is told with the last. */
 const ENOUGH_MS = SLOT_MS / 2;
 
@@ -34,10 +32,9 @@ const ENOUGH_MS = SLOT_MS / 2;
 export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, nowMs: number): FailingFunction[] {
   const first = Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN + 1;
   const found = all.flatMap(({ scriptName: name, source, slots }): FailingFunction[] => {
-    const rule = rules.of.has(name) ? rules.of.get(name) : rules.all;
-    if (rule === null || rule === undefined) return [];
-    const [events, failed] = sums(slots.filter(({ slot }) => slot >= first));
-    if (failed < rule.least || failed / events < rule.share) return [];
+    const rule = ruleOf(rules, name);
+    const { events, failed } = seenOf(slots, nowMs);
+    if (rule === null || !fails(rule, { events, failed })) return [];
     const newestFirst = [...slots].sort((a, b) => b.slot - a.slot);
     const isBad = (each: Slot): boolean => each.failed > 0 && each.failed / each.events >= rule.share;
     const end = newestFirst.findIndex((each) => each.slot < first && !isBad(each));
@@ -45,17 +42,12 @@ export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, no
     const sinceMs = Math.min(...run.map(({ firstFailedMs }) => firstFailedMs));
     const overMs = nowMs - first * SLOT_MS;
     const newest = Math.floor((nowMs - ENOUGH_MS) / SLOT_MS);
-    const last = sums(slots.filter(({ slot }) => slot >= newest));
-    const latest = { events: last[0], failed: last[1], overMs: nowMs - newest * SLOT_MS };
+    const latest = { ...sumOf(slots.filter(({ slot }) => slot >= newest)), overMs: nowMs - newest * SLOT_MS };
     const isNew = slots.every(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_KEPT + 1);
     const isLonger = end === -1 && slots.length === SLOTS_KEPT;
     return [{ ...{ name, events, failed, overMs, latest, sinceMs, isNew, isLonger }, ...sentBy(source) }];
   });
   return found.sort((a, b) => b.failed - a.failed);
-}
-
-function sums(slots: readonly Slot[]): [events: number, failed: number] {
-  return [slots.reduce((sum, each) => sum + each.events, 0), slots.reduce((sum, each) => sum + each.failed, 0)];
 }
 
 export function failingFindings(failing: readonly FailingFunction[]): Found[] {

@@ -12,7 +12,7 @@ import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql, verbatim } from "../../base/storage/sql.ts";
-import { readKeepMs } from "../../config.ts";
+import { readFunctionFailing, readKeepMs, readLogShards } from "../../config.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
@@ -58,6 +58,7 @@ import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answ
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
+import { Waker, wakeWatch } from "./wakes.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -112,6 +113,13 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
+  readonly #waker = new Waker({
+    now: () => platform.now(),
+    rules: () => readFunctionFailing(this.env),
+    shards: () => readLogShards(this.env) ?? 1,
+    failing: (nowMs) => this.#health.failing(nowMs),
+    wake: () => wakeWatch(this.env),
+  });
   /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
@@ -169,7 +177,9 @@ export class TraceLog extends DurableObject<Env> {
     this.#underWay += bytes;
     try {
       await this.#ready(append.state);
-      const { n, ...appended } = this.#transaction(() => this.#append(append));
+      const { n, counted, ...appended } = this.#transaction(() => this.#append(append));
+      const waking = this.#waker.appended(counted);
+      if (waking !== null) this.ctx.waitUntil(waking);
       if (n !== null && this.#isWatched()) {
         const block = { shard: this.#shard, n, ids: appended.fresh };
         this.ctx.waitUntil(showLive(this.env, block));
@@ -185,7 +195,7 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   /** @returns also the position of what is new; null: nothing of it is kept. */
-  #append({ records, ...rest }: Append): Appended & { n: number | null } {
+  #append({ records, ...rest }: Append): Appended & { n: number | null; counted: readonly CountedPart[] } {
     const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
     const forgotten_ms = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
@@ -207,7 +217,7 @@ export class TraceLog extends DurableObject<Env> {
     for (const part of again) this.#addAgain(part, append, nowMs);
     this.#count(counted, append, nowMs);
     this.#arm(nowMs);
-    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n };
+    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n, counted };
   }
 
   #blockOf(offers: Offers, append: Append, isWhole: boolean): NewBlock | null {

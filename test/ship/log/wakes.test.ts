@@ -1,0 +1,233 @@
+/** Which appends wake the watch, how often at most, and that no append suffers by it. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { FAILING_BY_DEFAULT } from "../../../src/base/failing-setting.ts";
+import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
+import type { CountedPart } from "../../../src/ship/log/counted.ts";
+import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
+import { SLOT_MS, type Slot } from "../../../src/ship/log/function-health-hours.ts";
+import {
+  ASK_EVERY_MS,
+  crosses,
+  seenOf,
+  WAKE_EVERY_MS,
+  Waker,
+  type WakerOf,
+  wakeWatch,
+} from "../../../src/ship/log/wakes.ts";
+import { putWebhook, receiver, runWatchAlarm, theWatch } from "../../operate/alerts/receiver.ts";
+import { finding } from "../../operate/status/findings.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+
+const NOW_SLOT = Math.floor(NOON / SLOT_MS);
+
+let warned: ReturnType<typeof vi.spyOn>;
+beforeEach(() => {
+  warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+
+const part = (failed: number, events = failed, scriptName: string | null = "shop", source?: string): CountedPart =>
+  ({
+    ...(source !== undefined && { source }),
+    functions: [
+      { scriptName, health: { ...NO_HEALTH, outcomes: [{ outcome: "exception", count: events }], failed } },
+      { scriptName: "off" },
+    ],
+  }) as unknown as CountedPart;
+
+/** A waker of a shard in which so much failed in the slot that is under way. */
+function waker(of: Partial<WakerOf> = {}) {
+  const world = { nowMs: NOON, slots: new Map<string, Slot>(), asked: 0, woken: [] as number[] };
+  const it = new Waker({
+    now: () => world.nowMs,
+    rules: () => FAILING_BY_DEFAULT,
+    shards: () => 1,
+    failing: () => {
+      world.asked += 1;
+      return [...world.slots].map(([scriptName, slot]) => ({ scriptName, source: "", slots: [slot] }));
+    },
+    wake: async () => void world.woken.push(world.nowMs),
+    ...of,
+  });
+  /** What came is counted first, as in the shard. */
+  const append = (failed: number, events = failed, name = "shop", isDue = false): boolean => {
+    const before = world.slots.get(name) ?? { slot: NOW_SLOT, events: 0, failed: 0, firstFailedMs: 1 };
+    world.slots.set(name, { ...before, events: before.events + events, failed: before.failed + failed });
+    return it.appended([part(failed, events, name)], isDue) !== null;
+  };
+  return { world, append, it };
+}
+
+describe("a function", () => {
+  it("crosses its rule with the failure that makes it fail, and not with what comes before and after", () => {
+    const rule = { share: 0.05, least: 20 };
+    const cross = (events: number, failed: number, last: [number, number]) =>
+      crosses(rule, { events, failed }, { events: last[0], failed: last[1] });
+    expect(cross(400, 20, [1, 1])).toBe(true);
+    expect(cross(400, 19, [1, 1])).toBe(false);
+    expect(cross(401, 20, [1, 1])).toBe(false);
+    expect(cross(400, 21, [1, 1])).toBe(false);
+    expect(cross(40, 40, [40, 40])).toBe(true);
+  });
+
+  it("is judged by the slots by which it fails", () => {
+    const slot = (ago: number): Slot => ({ slot: NOW_SLOT - ago, events: 10, failed: 2, firstFailedMs: 1 });
+    expect(seenOf([0, 1, 2, 3].map(slot), NOON)).toEqual({ events: 30, failed: 6 });
+  });
+});
+
+describe("a shard", () => {
+  it("asks nothing while nothing fails, and of what fails looks every five seconds at most", () => {
+    const { world, append } = waker();
+    for (let n = 0; n < 100; n++) append(0, 1_000);
+    expect(world.asked).toBe(0);
+    for (let n = 0; n < 100; n++) {
+      world.nowMs = NOON + n * 100;
+      append(1, 1_000);
+    }
+    expect(world.asked).toBe(2);
+  });
+
+  it("wakes the watch once when a function begins to fail, also between two looks, and not while that goes on", () => {
+    const { world, append } = waker();
+    append(19);
+    // Not looked at: the next append does, whatever it brings.
+    append(1);
+    expect(world.woken).toEqual([]);
+    world.nowMs += ASK_EVERY_MS;
+    append(0, 1);
+    expect(world.woken).toEqual([NOON + ASK_EVERY_MS]);
+    for (let n = 0; n < 60; n++) {
+      world.nowMs += WAKE_EVERY_MS;
+      append(10);
+    }
+    expect(world.woken).toHaveLength(1);
+  });
+
+  it("wakes it once a minute at most, however much begins, and forgets none of it", () => {
+    const { world, append } = waker();
+    for (let n = 0; n < 600; n++) {
+      world.nowMs = NOON + n * 1_000;
+      append(20, 20, `f${n}`);
+    }
+    expect(world.woken.length).toBeGreaterThanOrEqual(9);
+    expect(world.woken.every((ms, n) => n === 0 || ms - (world.woken[n - 1] ?? 0) >= WAKE_EVERY_MS)).toBe(true);
+    const before = world.woken.length;
+    world.nowMs += WAKE_EVERY_MS;
+    append(0, 1);
+    expect(world.woken).toHaveLength(before + 1);
+  });
+
+  it("wakes it for another threshold as for this one", () => {
+    const { world, append } = waker();
+    expect(append(0, 1, "shop", true)).toBe(true);
+    expect(append(0, 1, "shop", true)).toBe(false);
+    world.nowMs += WAKE_EVERY_MS;
+    expect(append(0, 1)).toBe(true);
+    expect(world.asked).toBe(0);
+  });
+
+  it("needs its share of the failures, by the function's own rule, and knows names from their senders", () => {
+    const two = waker({ shards: () => 2 });
+    expect(two.append(9)).toBe(false);
+    two.world.nowMs += ASK_EVERY_MS;
+    expect(two.append(1)).toBe(true);
+    const off = waker({ rules: () => ({ ...FAILING_BY_DEFAULT, of: new Map([["shop", null]]) }) });
+    expect(off.append(50)).toBe(false);
+    const sent = waker();
+    sent.world.slots.set("shop", { slot: NOW_SLOT, events: 20, failed: 20, firstFailedMs: 1 });
+    expect(sent.it.appended([part(20, 20, "shop", "http:ci")])).toBeNull();
+    expect(sent.it.appended([part(20, 20, null)])).toBeNull();
+  });
+
+  it("never fails by what it asks", () => {
+    const broken = waker({
+      failing: () => {
+        throw new Error("disk full");
+      },
+    });
+    expect(broken.append(20)).toBe(false);
+    expect(warned).toHaveBeenCalledTimes(1);
+  });
+
+  it("waits two seconds for a watch that hangs, and says of a broken one that it is not woken", async () => {
+    const wake = (look: () => Promise<void>) => wakeWatch({ WATCH: { getByName: () => ({ look }) } } as never);
+    vi.useFakeTimers();
+    try {
+      const woken = wake(() => new Promise(() => {}));
+      await vi.advanceTimersByTimeAsync(2_000);
+      await woken;
+    } finally {
+      vi.useRealTimers();
+    }
+    await wake(() => Promise.reject(new Error("no such method")));
+    expect(warned.mock.calls.map(([line]: unknown[]) => (line as { message: string }).message)).toEqual([
+      "the watch is late to wake",
+      "the watch is not woken",
+    ]);
+  });
+});
+
+describe("through the service", () => {
+  const outcomes = async (count: number, outcome: string, nowMs: number): Promise<void> => {
+    const minted = new Oracle({ at: nowMs }).mint(count, { at: nowMs, scriptName: "checkout", outcome });
+    await deliver(pack(minted, nowMs));
+  };
+
+  it("a function that begins to fail is told within two minutes, once, without the cron", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    const post = receiver();
+    await putWebhook();
+    await theWatch().check();
+    await outcomes(200, "ok", clock.nowMs());
+    expect(await armed()).toBeGreaterThan(NOON + 5 * 60_000);
+    clock.advance(15_000);
+    await outcomes(25, "exception", clock.nowMs());
+    const crossedMs = clock.nowMs();
+    for (let at = await armed(); at <= crossedMs + 120_000; at = await armed()) {
+      clock.advance(Math.max(0, at - clock.nowMs()));
+      await runWatchAlarm();
+    }
+    const told = post.calls.filter(({ body }) => body.data.kind === "function_failing");
+    expect(told).toHaveLength(1);
+    expect((told[0]?.atS ?? 0) * 1_000).toBeLessThanOrEqual(crossedMs + 120_000);
+  });
+
+  it("an append is taken, at once, though the watch hangs", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    const look = vi.spyOn(Watch.prototype, "look").mockImplementation(() => new Promise(() => {}) as never);
+    await outcomes(25, "exception", clock.nowMs());
+    expect(look).toHaveBeenCalledTimes(1);
+  });
+});
+
+/** When the alarm of the watch is set. */
+const armed = async (): Promise<number> =>
+  (await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => storage.getAlarm())) ?? Number.POSITIVE_INFINITY;
+
+describe("the watch that is woken", () => {
+  it("checks soon, but once for many calls, and again where a check was under way", async () => {
+    const clock = setClock(NOON);
+    receiver();
+    const under = Promise.withResolvers<{ findings: never[]; isUnknown: () => boolean }>();
+    const see = vi.spyOn(Watch.prototype, "see").mockReturnValueOnce(under.promise as never);
+    see.mockResolvedValue({ findings: [finding()], isUnknown: () => false });
+    const first = theWatch().check();
+    for (let n = 0; n < 10; n++) await theWatch().look();
+    expect(await armed()).toBe(NOON);
+    const alarm = runWatchAlarm();
+    under.resolve({ findings: [], isUnknown: () => false });
+    await Promise.all([first, alarm]);
+    expect(see).toHaveBeenCalledTimes(2);
+    expect((await theWatch().snapshot())?.findings).toHaveLength(1);
+    clock.advance(1_000);
+    await theWatch().look();
+    expect(await armed()).toBe(NOON + 10_000);
+  });
+});
