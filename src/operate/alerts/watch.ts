@@ -202,10 +202,10 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** As {@link IncidentRows.mute}. */
-  mute(id: string, untilMs: number | null): boolean {
+  /** As {@link IncidentRows.mute}. @param by absent: an earlier release does not say. */
+  mute(id: string, untilMs: number | null, by: string | null = null): boolean {
     return this.#alarm.transaction(() => {
-      const isKnown = this.#incidents.mute(id, untilMs);
+      const isKnown = this.#incidents.mute(id, untilMs, by);
       if (isKnown) this.#latest = null;
       this.#incidents.tell(platform.now());
       this.#arm();

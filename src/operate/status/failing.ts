@@ -58,6 +58,7 @@ export function failingFindings(failing: readonly FailingFunction[]): Found[] {
     summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)},`} is failing: ${shareOf({ events, failed }, "requests")} in the last ${minutes(overMs)} min${latest.events === events ? "" : `, ${shareOf(latest)} in the last ${minutes(latest.overMs)}`}, ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}.`,
     advice:
       "The Worker's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which logship reports this.",
+    links: { firstRecord: { script: name, atMs: sinceMs, rayId: null } },
   }));
 }
 
