@@ -12,7 +12,7 @@ import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql, verbatim } from "../../base/storage/sql.ts";
-import { readFunctionFailing, readKeepMs, readLogShards } from "../../config.ts";
+import { readKeepMs } from "../../config.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
@@ -58,7 +58,7 @@ import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answ
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
-import { Waker, wakeWatch } from "./wakes.ts";
+import { Waker } from "./wakes.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -113,13 +113,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
-  readonly #waker = new Waker({
-    now: () => platform.now(),
-    rules: () => readFunctionFailing(this.env),
-    shards: () => readLogShards(this.env) ?? 1,
-    failing: (nowMs) => this.#health.failing(nowMs),
-    wake: () => wakeWatch(this.env),
-  });
+  readonly #waker = new Waker(this.env, (nowMs) => this.#health.failing(nowMs));
   /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */

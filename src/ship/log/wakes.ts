@@ -1,7 +1,8 @@
 /** Which appends wake the watch: what begins is to be told within two minutes of its threshold. */
-import { type FailingRule, type FailingRules, fails, ruleOf } from "../../base/failing-setting.ts";
+import { type FailingRule, fails, ruleOf } from "../../base/failing-setting.ts";
 import { errorText, log } from "../../base/logger.ts";
-import { within } from "../../base/platform.ts";
+import { platform, within } from "../../base/platform.ts";
+import { readFunctionFailing, readLogShards } from "../../config.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { invocations } from "./function-health.ts";
@@ -49,33 +50,24 @@ export function crosses(rule: FailingRule, after: Ran, last: Ran): boolean {
   return fails(rule, after) && !fails(rule, before);
 }
 
-/** What a {@link Waker} asks and calls. */
-export interface WakerOf {
-  now(): number;
-  rules(): FailingRules;
-  /** How many shards share the events of a function. */
-  shards(): number;
-  /** What failed in the last hour, here. */
-  failing(nowMs: number): readonly Failing[];
-  /** Never rejects. */
-  wake(): Promise<void>;
-}
-
 /**
  * Wakes the watch. It only remembers what came since its last look: without failures it asks
  * nothing, and however much fails, it calls once a minute at most. What it misses, as when its
  * object ends in between, the cron finds.
  */
 export class Waker {
-  readonly #of: WakerOf;
+  readonly #env: Pick<Env, "WATCH">;
+  readonly #failing: (nowMs: number) => readonly Failing[];
   /** Of functions that failed since the last look. */
   readonly #fresh = new Map<string, Ran>();
   #askedMs = Number.NEGATIVE_INFINITY;
   #wokenMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
-  constructor(of: WakerOf) {
-    this.#of = of;
+  /** @param failing what failed in the last hour, here. */
+  constructor(env: Pick<Env, "WATCH">, failing: (nowMs: number) => readonly Failing[]) {
+    this.#env = env;
+    this.#failing = failing;
   }
 
   /**
@@ -86,7 +78,7 @@ export class Waker {
   appended(counted: readonly CountedPart[], isDue = false): Promise<void> | null {
     try {
       this.#note(counted);
-      const nowMs = this.#of.now();
+      const nowMs = platform.now();
       if (this.#fresh.size > 0 && Math.abs(nowMs - this.#askedMs) >= ASK_EVERY_MS) {
         this.#askedMs = nowMs;
         this.#isDue ||= this.#hasCrossed(nowMs);
@@ -96,7 +88,7 @@ export class Waker {
       if (!this.#isDue || Math.abs(nowMs - this.#wokenMs) < WAKE_EVERY_MS) return null;
       this.#isDue = false;
       this.#wokenMs = nowMs;
-      return this.#of.wake();
+      return wakeWatch(this.#env);
     } catch (error) {
       log.warn("the watch is not woken", { error: errorText(error) });
       return null;
@@ -116,8 +108,8 @@ export class Waker {
   }
 
   #hasCrossed(nowMs: number): boolean {
-    const [rules, shards] = [this.#of.rules(), this.#of.shards()];
-    return this.#of.failing(nowMs).some((each) => {
+    const [rules, shards] = [readFunctionFailing(this.#env), readLogShards(this.#env) ?? 1];
+    return this.#failing(nowMs).some((each) => {
       const rule = ruleOf(rules, each.scriptName);
       const last = this.#fresh.get(keyOf(each));
       if (rule === null || last === undefined) return false;

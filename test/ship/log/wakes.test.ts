@@ -2,20 +2,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { FAILING_BY_DEFAULT } from "../../../src/base/failing-setting.ts";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
 import type { CountedPart } from "../../../src/ship/log/counted.ts";
 import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import { SLOT_MS, type Slot } from "../../../src/ship/log/function-health-hours.ts";
-import {
-  ASK_EVERY_MS,
-  crosses,
-  seenOf,
-  WAKE_EVERY_MS,
-  Waker,
-  type WakerOf,
-  wakeWatch,
-} from "../../../src/ship/log/wakes.ts";
+import { ASK_EVERY_MS, crosses, seenOf, WAKE_EVERY_MS, Waker, wakeWatch } from "../../../src/ship/log/wakes.ts";
 import { putWebhook, receiver, runWatchAlarm, theWatch } from "../../operate/alerts/receiver.ts";
 import { finding } from "../../operate/status/findings.ts";
 import { Oracle } from "../../support/oracle.ts";
@@ -39,26 +30,23 @@ const part = (failed: number, events = failed, scriptName: string | null = "shop
   }) as unknown as CountedPart;
 
 /** A waker of a shard in which so much failed in the slot that is under way. */
-function waker(of: Partial<WakerOf> = {}) {
-  const world = { nowMs: NOON, slots: new Map<string, Slot>(), asked: 0, woken: [] as number[] };
-  const it = new Waker({
-    now: () => world.nowMs,
-    rules: () => FAILING_BY_DEFAULT,
-    shards: () => 1,
-    failing: () => {
-      world.asked += 1;
-      return [...world.slots].map(([scriptName, slot]) => ({ scriptName, source: "", slots: [slot] }));
-    },
-    wake: async () => void world.woken.push(world.nowMs),
-    ...of,
+function waker(settings: object = {}, isBroken = false) {
+  const clock = setClock(NOON);
+  const slots = new Map<string, Slot>();
+  const woken: number[] = [];
+  const WATCH = { getByName: () => ({ look: async () => void woken.push(clock.nowMs()) }) };
+  const failing = vi.fn(() => {
+    if (isBroken) throw new Error("disk full");
+    return [...slots].map(([scriptName, slot]) => ({ scriptName, source: "", slots: [slot] }));
   });
+  const it = new Waker({ WATCH, ...settings } as never, failing);
   /** What came is counted first, as in the shard. */
   const append = (failed: number, events = failed, name = "shop", isDue = false): boolean => {
-    const before = world.slots.get(name) ?? { slot: NOW_SLOT, events: 0, failed: 0, firstFailedMs: 1 };
-    world.slots.set(name, { ...before, events: before.events + events, failed: before.failed + failed });
+    const before = slots.get(name) ?? { slot: NOW_SLOT, events: 0, failed: 0, firstFailedMs: 1 };
+    slots.set(name, { ...before, events: before.events + events, failed: before.failed + failed });
     return it.appended([part(failed, events, name)], isDue) !== null;
   };
-  return { world, append, it };
+  return { ...clock, slots, woken, failing, append, it };
 }
 
 describe("a function", () => {
@@ -81,75 +69,69 @@ describe("a function", () => {
 
 describe("a shard", () => {
   it("asks nothing while nothing fails, and of what fails looks every five seconds at most", () => {
-    const { world, append } = waker();
+    const { advance, failing, append } = waker();
     for (let n = 0; n < 100; n++) append(0, 1_000);
-    expect(world.asked).toBe(0);
+    expect(failing).not.toHaveBeenCalled();
     for (let n = 0; n < 100; n++) {
-      world.nowMs = NOON + n * 100;
       append(1, 1_000);
+      advance(100);
     }
-    expect(world.asked).toBe(2);
+    expect(failing).toHaveBeenCalledTimes(2);
   });
 
   it("wakes the watch once when a function begins to fail, also between two looks, and not while that goes on", () => {
-    const { world, append } = waker();
+    const { advance, woken, append } = waker();
     append(19);
     // Not looked at: the next append does, whatever it brings.
     append(1);
-    expect(world.woken).toEqual([]);
-    world.nowMs += ASK_EVERY_MS;
+    expect(woken).toEqual([]);
+    advance(ASK_EVERY_MS);
     append(0, 1);
-    expect(world.woken).toEqual([NOON + ASK_EVERY_MS]);
-    for (let n = 0; n < 60; n++) {
-      world.nowMs += WAKE_EVERY_MS;
+    expect(woken).toEqual([NOON + ASK_EVERY_MS]);
+    for (let n = 0; n < 4; n++) {
+      advance(WAKE_EVERY_MS);
       append(10);
     }
-    expect(world.woken).toHaveLength(1);
+    expect(woken).toHaveLength(1);
   });
 
   it("wakes it once a minute at most, however much begins, and forgets none of it", () => {
-    const { world, append } = waker();
+    const { advance, nowMs, slots, woken, append } = waker();
     for (let n = 0; n < 600; n++) {
-      world.nowMs = NOON + n * 1_000;
       append(20, 20, `f${n}`);
+      advance(1_000);
+      for (const slot of slots.values()) slot.slot = Math.floor(nowMs() / SLOT_MS);
     }
-    expect(world.woken.length).toBeGreaterThanOrEqual(9);
-    expect(world.woken.every((ms, n) => n === 0 || ms - (world.woken[n - 1] ?? 0) >= WAKE_EVERY_MS)).toBe(true);
-    const before = world.woken.length;
-    world.nowMs += WAKE_EVERY_MS;
+    expect(woken).toHaveLength(10);
+    expect(woken.every((ms, n) => n === 0 || ms - (woken[n - 1] ?? 0) >= WAKE_EVERY_MS)).toBe(true);
+    advance(WAKE_EVERY_MS);
     append(0, 1);
-    expect(world.woken).toHaveLength(before + 1);
+    expect(woken).toHaveLength(11);
   });
 
   it("wakes it for another threshold as for this one", () => {
-    const { world, append } = waker();
+    const { advance, failing, append } = waker();
     expect(append(0, 1, "shop", true)).toBe(true);
     expect(append(0, 1, "shop", true)).toBe(false);
-    world.nowMs += WAKE_EVERY_MS;
+    advance(WAKE_EVERY_MS);
     expect(append(0, 1)).toBe(true);
-    expect(world.asked).toBe(0);
+    expect(failing).not.toHaveBeenCalled();
   });
 
   it("needs its share of the failures, by the function's own rule, and knows names from their senders", () => {
-    const two = waker({ shards: () => 2 });
+    const two = waker({ LOG_SHARDS: "2" });
     expect(two.append(9)).toBe(false);
-    two.world.nowMs += ASK_EVERY_MS;
+    two.advance(ASK_EVERY_MS);
     expect(two.append(1)).toBe(true);
-    const off = waker({ rules: () => ({ ...FAILING_BY_DEFAULT, of: new Map([["shop", null]]) }) });
-    expect(off.append(50)).toBe(false);
+    expect(waker({ FUNCTION_FAILING: "shop=off" }).append(50)).toBe(false);
     const sent = waker();
-    sent.world.slots.set("shop", { slot: NOW_SLOT, events: 20, failed: 20, firstFailedMs: 1 });
+    sent.slots.set("shop", { slot: NOW_SLOT, events: 20, failed: 20, firstFailedMs: 1 });
     expect(sent.it.appended([part(20, 20, "shop", "http:ci")])).toBeNull();
     expect(sent.it.appended([part(20, 20, null)])).toBeNull();
   });
 
   it("never fails by what it asks", () => {
-    const broken = waker({
-      failing: () => {
-        throw new Error("disk full");
-      },
-    });
-    expect(broken.append(20)).toBe(false);
+    expect(waker({}, true).append(20)).toBe(false);
     expect(warned).toHaveBeenCalledTimes(1);
   });
 
