@@ -1,6 +1,9 @@
 /** Where a message leads. Pure. */
 import { isLoopback } from "../../base/hosts.ts";
-import type { Finding } from "../status/finding.ts";
+import { MINUTE_MS } from "../../base/time.ts";
+import { stamp } from "../../base/words.ts";
+import { quoted } from "../../formats/query/show.ts";
+import type { Finding, RecordPlace } from "../status/finding.ts";
 import { WEBHOOK_FAILING } from "../status/kinds.ts";
 
 /** Longest link to a page, in characters: what chats and pagers take, with room. */
@@ -27,6 +30,42 @@ export function linkTo(origin: string, { kind, subject, rerun }: Pick<Finding, "
   return page.length <= LINK_MAX ? page : statusLink(origin);
 }
 
+/** The pages that a finding links; none that is too long. */
+export function pageLinks(
+  origin: string,
+  { kind, links }: Pick<Finding, "kind" | "links">,
+): { problem?: string; first_record?: string } {
+  const { problem, firstRecord } = links ?? {};
+  const pages = {
+    ...(problem !== undefined && { problem: `${origin}${problemPath(problem)}` }),
+    ...(firstRecord !== undefined && { first_record: `${origin}${recordPath(firstRecord, outcomeOf(kind))}` }),
+  };
+  return Object.fromEntries(Object.entries(pages).filter(([, page]) => page.length <= LINK_MAX));
+}
+
+/** What the records of a kind of finding have in common, as {@link recordPath} takes it. */
+export function outcomeOf(kind: string): string {
+  return kind === "function_failing" ? "failed" : "";
+}
+
+export function problemPath(id: string): string {
+  return `/problems/${encodeURIComponent(id)}`;
+}
+
+/**
+ * The search that finds one record: by its ray id, within the millisecond of its event; without
+ * one, the first of its function from there on.
+ * @param outcome as the search page has it; "": any.
+ */
+export function recordPath({ script, atMs, rayId }: RecordPlace, outcome = ""): string {
+  const [since, until] = [atMs, atMs + (rayId === null ? MINUTE_MS : 1)].map((ms) => `${stamp(ms, 1)} UTC`);
+  const asked = {
+    ...{ q: rayId === null ? "" : `ray:${quoted(rayId)}`, function: script.toWellFormed(), outcome, last: "own" },
+    ...{ since, until, order: rayId === null ? "oldest" : "" },
+  };
+  return `/search?${new URLSearchParams(Object.entries(asked).filter((field): field is [string, string] => !!field[1]))}`;
+}
+
 export function statusLink(origin: string): string {
   return `${origin}/status`;
 }
@@ -41,6 +80,7 @@ function pathOf(kind: string, subject: Finding["subject"]): string {
       return /^\.{1,2}$/.test(subject.name)
         ? "/status"
         : `/functions/${encodeURIComponent(subject.name.toWellFormed())}`;
+    case "search":
     case "account":
       return kind === WEBHOOK_FAILING ? "/status/alerts" : "/status";
   }

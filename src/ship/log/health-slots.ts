@@ -417,7 +417,8 @@ export function addedTimes(a: Ran, b: Ran): Ran {
   };
 }
 
-type Counts = Pick<Slot, "events" | "failed">;
+/** Invocations, and how many of them failed. */
+export type Counts = Pick<Slot, "events" | "failed">;
 
 function addedRan(a: Counts, b: Counts): Counts {
   return { events: a.events + b.events, failed: a.failed + b.failed };

@@ -59,6 +59,7 @@ import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answ
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
+import { Waker } from "./wakes.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -113,6 +114,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
+  readonly #waker = new Waker(this.env, (nowMs) => this.#health.failing(nowMs));
   /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
@@ -170,7 +172,9 @@ export class TraceLog extends DurableObject<Env> {
     this.#underWay += bytes;
     try {
       await this.#ready(append.state);
-      const { n, ...appended } = this.#transaction(() => this.#append(append));
+      const { n, counted, ...appended } = this.#transaction(() => this.#append(append));
+      const waking = this.#waker.appended(counted);
+      if (waking !== null) this.ctx.waitUntil(waking);
       if (n !== null && this.#isWatched()) {
         const block = { shard: this.#shard, n, ids: appended.fresh };
         this.ctx.waitUntil(showLive(this.env, block));
@@ -186,7 +190,7 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   /** @returns also the position of what is new; null: nothing of it is kept. */
-  #append({ records, ...rest }: Append): Appended & { n: number | null } {
+  #append({ records, ...rest }: Append): Appended & { n: number | null; counted: readonly CountedPart[] } {
     const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
     const forgotten_ms = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
@@ -208,7 +212,7 @@ export class TraceLog extends DurableObject<Env> {
     for (const part of again) this.#addAgain(part, append, nowMs);
     this.#count(counted, append, nowMs);
     this.#arm(nowMs);
-    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n };
+    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n, counted };
   }
 
   #blockOf(offers: Offers, append: Append, isWhole: boolean): NewBlock | null {

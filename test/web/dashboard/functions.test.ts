@@ -266,7 +266,7 @@ describe("the health of a function", () => {
     expect(Object.fromEntries(searchParams)).toMatchObject({
       function: "checkout",
       outcome: "failed",
-      until: "2100-11-20 12:00:02.001 UTC",
+      until: "2100-11-20 12:01:02.000 UTC",
     });
     // It is the only record of its moment, and open.
     const example = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));

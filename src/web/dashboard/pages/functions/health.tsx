@@ -2,6 +2,7 @@ import type { FC } from "hono/jsx";
 import { HOUR_MS } from "../../../../base/time.ts";
 import { count, duration, plural, share, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import { recordPath } from "../../../../operate/alerts/link.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -180,10 +181,8 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
     />
   );
 
-/** Finds one record: nothing else is searched than the millisecond of its event. */
-function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
-  const q = ray_id ? `ray:${quoted(ray_id)}` : "";
-  return searchPath({ q, function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
+function examplePath(name: string, { event_timestamp_ms: atMs, ray_id }: Example): string {
+  return recordPath({ script: name, atMs, rayId: ray_id || null }, "failed");
 }
 
 /** Pieces of time by bars, the first piece of each at a multiple of its length. */

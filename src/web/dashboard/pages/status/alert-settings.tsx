@@ -14,7 +14,7 @@ export interface Refused {
   status: number;
 }
 
-export const FIELDS = ["name", "address", "secret", "format", "url", "enabled", "rotate"];
+export const FIELDS = ["name", "address", "secret", "format", "url", "enabled", "rotate", "routes"];
 
 /** The webhook's fields, as {@link FORMAT} has them of the others. */
 const WEBHOOK_FIELDS = {
@@ -84,6 +84,26 @@ export const Settings: FC<{
           hint="Warnings are not sent."
         />
       )}
+      {!isWebhook && (
+        <>
+          <Field
+            name="workers"
+            label="Only about these Workers"
+            value={form?.get("workers") ?? (of?.routes?.workers ?? []).join(", ")}
+            error={faults.at("routes")}
+            hint="Names with commas between; * stands for any characters. Empty, with no search: about everything, jobs and the account as well."
+            autocomplete="off"
+            spellcheck={false}
+          />
+          <Field
+            name="searches"
+            label="Only about these saved searches"
+            value={form?.get("searches") ?? (of?.routes?.searches ?? []).join(", ")}
+            hint="Their numbers, with commas between."
+            autocomplete="off"
+          />
+        </>
+      )}
       {(isWebhook || of !== null) && (
         <Check
           name="enabled"
@@ -120,7 +140,21 @@ export function askedOfAlert(form: URLSearchParams): object {
     name: entered(form, "name"),
     ...Object.fromEntries(given),
     min_severity: form.has("errors_only") ? "error" : "warning",
+    ...(form.has("workers") && { routes: routesIn(form) }),
   };
+}
+
+/** null: about everything. */
+function routesIn(form: URLSearchParams): object | null {
+  const [workers, searches] = ["workers", "searches"].map((name) =>
+    entered(form, name)
+      .split(",")
+      .map((each) => each.trim())
+      .filter((each) => each !== ""),
+  );
+  if (!workers?.length && !searches?.length) return null;
+  // What is no number is refused.
+  return { ...(workers?.length && { workers }), ...(searches?.length && { searches: searches.map(Number) }) };
 }
 
 /** The note on an address that was accepted, for {@link AddressNoteOf} of the page after it. */

@@ -26,7 +26,7 @@ export const ofAlert = (alert: Alert): Receiver => ({
 
 export const ofWebhook = ({ url, ...webhook }: Webhook): Receiver => ({
   ...webhook,
-  ...{ name: "Webhook", format: "generic", address: url, min_severity: "warning", muted_until: null },
+  ...{ name: "Webhook", format: "generic", address: url, min_severity: "warning", muted_until: null, routes: null },
   at: WEBHOOK_AT,
 });
 
@@ -47,6 +47,14 @@ export const Whither: FC<{ of: Receiver }> = ({ of: { format, address } }) => (
     {format !== "generic" && `${labelOf(format)} `}
     <Foreign text={address} max={120} />
   </>
+);
+
+/** The Workers and searches that a receiver is told of. */
+export const RoutesOf: FC<{ of: Receiver }> = ({ of: { routes } }) => (
+  <Foreign
+    text={[...(routes?.workers ?? []), ...(routes?.searches ?? []).map((id) => `search ${id}`)].join(", ")}
+    max={200}
+  />
 );
 
 export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, nowMs }) => {
@@ -74,6 +82,7 @@ export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, 
           ["Last test", state.last_test === null ? "none yet" : <LastTest state={state} nowMs={nowMs} />],
           ["Last call", ago(state.last_call_at)],
           ["Last accepted call", ago(state.last_success_at)],
+          ...(state.routes === null ? [] : [["About", <RoutesOf of={state} />] as [string, Child]]),
           ["Calls waiting", count(state.waiting)],
           ["Calls accepted", count(state.delivered)],
           ["Changed", <Time at={state.modified_at} />],
