@@ -38,32 +38,34 @@ export function pageLinks(
   const { problem, firstRecord } = links ?? {};
   const pages = {
     ...(problem !== undefined && { problem: `${origin}${problemPath(problem)}` }),
-    ...(firstRecord !== undefined && { first_record: `${origin}${recordPath(firstRecord, outcomeOf(kind))}` }),
+    ...(firstRecord !== undefined && { first_record: `${origin}${firstRecordPath(kind, firstRecord)}` }),
   };
   return Object.fromEntries(Object.entries(pages).filter(([, page]) => page.length <= LINK_MAX));
-}
-
-/** What the records of a kind of finding have in common, as {@link recordPath} takes it. */
-export function outcomeOf(kind: string): string {
-  return kind === "function_failing" ? "failed" : "";
 }
 
 export function problemPath(id: string): string {
   return `/problems/${encodeURIComponent(id)}`;
 }
 
+/** The search for the first record of a finding. */
+export function firstRecordPath(kind: string, record: RecordPlace): string {
+  // Of failures only the time is known; of one from before its five minutes, when these begin.
+  return kind === "function_failing" ? recordPath(record, "failed", MINUTE_MS) : recordPath(record);
+}
+
 /**
- * The search that finds one record: by its ray id, within the millisecond of its event; without
- * one, the first of its function from there on.
- * @param outcome as the search page has it; "": any.
+ * The search that finds one record: nothing else is read than the millisecond of its event.
+ * @param outcome as the search page has it; "": any. @param withinMs how much later it may be.
  */
-export function recordPath({ script, atMs, rayId }: RecordPlace, outcome = ""): string {
-  const [since, until] = [atMs, atMs + (rayId === null ? MINUTE_MS : 1)].map((ms) => `${stamp(ms, 1)} UTC`);
+export function recordPath({ script, atMs, rayId }: RecordPlace, outcome = "", withinMs = 1): string {
+  const [since = "", until = ""] = [atMs, atMs + withinMs].map((ms) => `${stamp(ms, 1)} UTC`);
   const asked = {
     ...{ q: rayId === null ? "" : `ray:${quoted(rayId)}`, function: script.toWellFormed(), outcome, last: "own" },
-    ...{ since, until, order: rayId === null ? "oldest" : "" },
+    ...{ since, until, order: withinMs === 1 ? "" : "oldest" },
   };
-  return `/search?${new URLSearchParams(Object.entries(asked).filter((field): field is [string, string] => !!field[1]))}`;
+  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
+  // The one sign of markup that is left as it is.
+  return `/search?${`${query}`.replaceAll("*", "%2A")}`;
 }
 
 export function statusLink(origin: string): string {

@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 import { plural } from "../../../../base/words.ts";
-import { outcomeOf, problemPath, recordPath } from "../../../../operate/alerts/link.ts";
+import { firstRecordPath, problemPath } from "../../../../operate/alerts/link.ts";
 import type { InnerApi } from "../../inner-api.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
@@ -179,7 +179,7 @@ export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: {
         </span>
       )}
       {problem !== undefined && <a href={problemPath(problem)}>Problem</a>}
-      {place !== undefined && <a href={recordPath(place, outcomeOf(kind))}>First record</a>}
+      {place !== undefined && <a href={firstRecordPath(kind, place)}>First record</a>}
     </>
   );
 };
