@@ -105,6 +105,25 @@ export interface FunctionsFacts {
   unnamedMs: number | null;
   /** How many names there is no room to learn. */
   notWatched: number;
+  /** Kinds of events that are expected of them; absent: none. */
+  kinds?: readonly KindFacts[];
+}
+
+/** A kind of event that a function is expected to have. */
+export interface KindFacts {
+  name: string;
+  /** As of {@link FunctionFacts}. */
+  sender?: Source;
+  /** As of `SeenKind`. */
+  kind: string;
+  /** The last event, in ms since the epoch; null: there was none since it is expected. */
+  lastMs: number | null;
+  /** It is quiet after this, in ms since the epoch. */
+  quietAfterMs: number;
+  /** What tells when it is: its expression, what is set, or its longest pause… */
+  by: "cron" | "set" | "learned";
+  /** …in ms; 0 of a cron. */
+  everyMs: number;
 }
 
 export interface FunctionFacts {

@@ -57,6 +57,7 @@ export const KIND_SOURCES = {
   replay_waiting: "replays",
   function_off: "functions",
   function_quiet: "functions",
+  function_kind_quiet: "functions",
   function_never_seen: "functions",
   function_failing: "failing",
   attachment_undone: "attachments",

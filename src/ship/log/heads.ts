@@ -18,10 +18,12 @@ import {
   sketchOfBuckets,
   TEXT_MAX,
 } from "./function-health.ts";
+import { KindTally } from "./seen-kinds.ts";
 
 interface Tallied {
   count: Omit<PartFunction, "health">;
   health: HealthTally;
+  kinds: KindTally;
 }
 
 /** What the log is told of a part beside its records: its id, and its events by function. */
@@ -32,21 +34,27 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
     const { ScriptName: scriptName } = whole;
     let tallied = functions.get(scriptName);
     if (tallied === undefined) {
-      tallied = { count: { scriptName, records: 0, lastEventMs: 0 }, health: new HealthTally() };
+      const count = { scriptName, records: 0, lastEventMs: 0 };
+      tallied = { count, health: new HealthTally(), kinds: new KindTally() };
       functions.set(scriptName, tallied);
     }
-    const { count, health } = tallied;
+    const { count, health, kinds } = tallied;
     count.records += 1;
     const isInSeconds = otherUnitOf(whole.EventTimestampMs) === "seconds";
     inSeconds += Number(isInSeconds);
-    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs * (isInSeconds ? 1_000 : 1));
+    const atMs = whole.EventTimestampMs * (isInSeconds ? 1_000 : 1);
+    count.lastEventMs = Math.max(count.lastEventMs, atMs);
     health.add(whole);
+    kinds.add(whole, atMs);
   }
   return {
     ...idOf(message),
     ...(message.source && { source: message.source }),
     bytes,
-    functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
+    functions: [...functions.values()].map(({ count, health, kinds }) => ({
+      ...count,
+      ...{ health: health.sum(), kinds: kinds.kinds() },
+    })),
     ...(inSeconds > 0 && { inSeconds }),
   };
 }

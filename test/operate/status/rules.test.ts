@@ -505,6 +505,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     quietFor(12 * HOUR + 1, 6 * HOUR),
     { summary: expect.stringContaining("was 6 hours") },
   ],
+  [
+    "function_kind_quiet",
+    withCron(NOON),
+    withCron(NOON - 1),
+    { severity: "warning", sinceMs: ago(HOUR), summary: '"shop" has missed its cron "*/30 * * * *" twice in a row.' },
+  ],
   ["function_never_seen", unseenFor(HOUR), unseenFor(HOUR + 1), { severity: "warning", sinceMs: ago(HOUR + 1) }],
   [
     "attachment_undone",
@@ -515,6 +521,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
   ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
 ];
+
+function withCron(quietAfterMs: number): Facts {
+  const cron = { name: "shop", kind: "cron */30 * * * *", lastMs: ago(HOUR), by: "cron", everyMs: 0 } as const;
+  const kinds = [{ ...cron, quietAfterMs }];
+  return facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 0, kinds } });
+}
 
 function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {
   return facts({

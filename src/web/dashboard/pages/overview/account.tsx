@@ -12,6 +12,7 @@ import { functionPath } from "../functions/logging.tsx";
 const FUNCTION_KINDS: ReadonlySet<string> = new Set([
   "function_failing",
   "function_quiet",
+  "function_kind_quiet",
   "function_off",
   "function_never_seen",
   "attachment_undone",
