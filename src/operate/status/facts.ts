@@ -4,6 +4,7 @@ import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { ReplayTrouble } from "../replay/replay-status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
+import type { SlowFunction } from "./slow.ts";
 
 /** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
 export const NO_ANSWER = "silent";
@@ -23,6 +24,8 @@ export interface Facts {
   functions: Answer<FunctionsFacts>;
   /** Of those whose logging is not off. */
   failing: Answer<readonly FailingFunction[]>;
+  /** The same, by their times; absent: unknown. */
+  slow?: readonly SlowFunction[];
   replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
 }

@@ -15,6 +15,7 @@ import { failingFindings } from "./failing.ts";
 import { keyOf, type Subject } from "./finding.ts";
 import { type Found, head, shown, shownSome, span } from "./finding-text.ts";
 import { isKindQuiet } from "./function-kinds.ts";
+import { slowFindings } from "./slow.ts";
 import { AFTER, isQuiet, NAMED_MAX, QUIET_TIMES, SENT_NAMED_MAX } from "./thresholds.ts";
 
 /** Findings about functions, those known for longest first, of which some are named. */
@@ -28,8 +29,8 @@ export function functionFindings(facts: Facts): Found[] {
 }
 
 /** The same without a bound, and with what is told by another one. */
-export function everyFunctionFinding({ functions, attachments, failing, nowMs }: Facts): Found[] {
-  const fail = failing === NO_ANSWER ? [] : failingFindings(failing);
+export function everyFunctionFinding({ functions, attachments, failing, slow = [], nowMs }: Facts): Found[] {
+  const fail = [...(failing === NO_ANSWER ? [] : failingFindings(failing)), ...slowFindings(slow)];
   const undone = attachments === NO_ANSWER ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === NO_ANSWER) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;

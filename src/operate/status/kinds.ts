@@ -60,6 +60,7 @@ export const KIND_SOURCES = {
   function_kind_quiet: "functions",
   function_never_seen: "functions",
   function_failing: "failing",
+  function_slow: "failing",
   attachment_undone: "attachments",
   attachment_unknown: "attachments",
 } as const satisfies Readonly<Record<string, Source>>;

@@ -62,7 +62,7 @@ describe("what is expected of a function", () => {
       queue,
     ]);
     await put({ event_type: "queue", every_minutes: 60 });
-    expect((await read())[2]).toMatchObject({ every_minutes: 60, quiet_after: at(NOON + 121 * MINUTE + 45_000) });
+    expect((await read())[2]).toMatchObject({ every_minutes: 60, quiet_after: at(NOON + 121 * MINUTE + 46_000) });
     await put({ event_type: "queue", every_minutes: null });
     await put({ event_type: "scheduled", cron: TEN, every_minutes: null });
     expect(await read()).toMatchObject([{ event_type: "fetch" }]);
