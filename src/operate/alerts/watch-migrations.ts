@@ -1,5 +1,5 @@
 import type { Migration } from "../../base/storage/migrate.ts";
-import { RHYTHM_SQL } from "../status/rhythm.ts";
+import { KIND_RHYTHM_SQL, RHYTHM_SQL } from "../status/rhythm.ts";
 import { SAMPLES_SQL } from "../status/samples.ts";
 
 /** The schema of the watch; docs/storage.md says of each table how long a row lives. */
@@ -73,4 +73,5 @@ export const WATCH_STEPS = [
       -- The name of who muted; null: it is unknown.
       ALTER TABLE mute ADD COLUMN by TEXT;`,
   },
+  { id: 3, floor: 1, why: "rhythms by kind of event", sql: KIND_RHYTHM_SQL },
 ] as const satisfies readonly Migration[];

@@ -6,11 +6,12 @@ import { migrate } from "../../base/storage/migrate.ts";
 import { controlPlane } from "../../state/control/plane.ts";
 import { type Facts, NO_ANSWER } from "../status/facts.ts";
 import { type Finding, keyOf, type Notice } from "../status/finding.ts";
+import { kindName, nextDueMs } from "../status/function-kinds.ts";
 import { gather, type WatchMemory } from "../status/gather.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "../status/kinds.ts";
 import { noticesOf } from "../status/notices.ts";
 import type { QueueWaits } from "../status/queue-waits.ts";
-import { Rhythm } from "../status/rhythm.ts";
+import { type Pulse, Rhythm } from "../status/rhythm.ts";
 import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
 import type { TestAnswer } from "./alert-calls.ts";
@@ -60,6 +61,8 @@ export interface CheckResult {
   readonly notices?: readonly Notice[];
   /** As of {@link Snapshot}. */
   readonly keptSinceMs?: number | null;
+  /** When the next thing that is expected is overdue, in ms; null, absent: nothing is. */
+  readonly dueMs?: number | null;
   /** As of {@link Check}. */
   isUnknown(finding: Finding): boolean;
 }
@@ -94,6 +97,8 @@ export class Watch extends DurableObject<Env> {
   #checkedMs = Number.NEGATIVE_INFINITY;
   /** When to check because a shard asks for it, in ms since the epoch; null: none does. */
   #lookMs: number | null = null;
+  /** As of {@link CheckResult}, by the latest check. */
+  #dueMs = Number.POSITIVE_INFINITY;
   #failedChecks = 0;
   /** When each receiver was last tested, by id. */
   readonly #testedMs = new Map<number, number>();
@@ -103,7 +108,7 @@ export class Watch extends DurableObject<Env> {
     migrate(ctx.storage, WATCH_STEPS);
     const { sql } = ctx.storage;
     this.#alarm = new Alarm(ctx.storage);
-    this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql) };
+    this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql), kinds: new Rhythm(sql, "kinds") };
     this.#receivers = new Receivers(ctx.storage, env, platform);
     this.#incidents = new IncidentRows(sql, this.#receivers);
   }
@@ -147,6 +152,12 @@ export class Watch extends DurableObject<Env> {
   /** Open incidents first, then the latest. */
   incidents(limit: number): PastIncident[] {
     return this.#incidents.list(limit, platform.now());
+  }
+
+  /** What is learned of a function's kinds of events. */
+  kindPulses(scriptName: string): [string, Pulse][] {
+    const start = kindName(scriptName, "").slice(0, -'"]'.length);
+    return this.#memory.kinds.pulses().filter(([key]) => key.startsWith(start));
   }
 
   /** All receivers of alerts, the webhook first, then by id. */
@@ -284,6 +295,7 @@ export class Watch extends DurableObject<Env> {
     // Its own state and that of the receivers are always known.
     const isUnknown = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isUnknown(finding);
     const check: Check = { atMs: now, findings, isUnknown };
+    this.#dueMs = seen.dueMs ?? Number.POSITIVE_INFINITY;
     const tracked = this.#alarm.transaction(() => this.#count(check));
     const standing = trackedByKey(findings, tracked);
     const shown = findings.map((finding): ShownFinding => {
@@ -327,10 +339,10 @@ export class Watch extends DurableObject<Env> {
   /**
    * When to check although no cron came, in ms since the epoch; null: no webhook is on. Without it,
    * a missing cron would stop all calls. A new instance does not know its last check, and checks
-   * with the next alarm.
+   * with the next alarm. What is overdue is told without waiting for the cron.
    */
   #checkDueMs(nowMs: number): number | null {
-    return this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : null;
+    return this.#receivers.wanted() ? Math.min(Math.min(this.#checkedMs, nowMs) + NO_CRON_MS, this.#dueMs) : null;
   }
 
   /** Sets the alarm for the next thing to do. */
@@ -356,6 +368,7 @@ export function resultOf(facts: Facts): CheckResult {
     findings,
     notices: noticesOf(facts),
     keptSinceMs: facts.account === NO_ANSWER ? null : facts.account.status.keptSinceMs,
+    dueMs: facts.functions === NO_ANSWER ? null : nextDueMs(facts.functions.kinds ?? [], facts.nowMs),
     isUnknown: (finding) => (finding.kind === MORE ? isSilent : isUnknown(facts, finding, keys)),
   };
 }

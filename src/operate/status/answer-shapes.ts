@@ -80,7 +80,12 @@ const Counts = z.array(
 );
 
 const Settings = z.array(
-  z.looseObject({ name: z.string(), logging: z.enum(["on", "off", "unset"]), modifiedMs: z.number() }),
+  z.looseObject({
+    ...{ name: z.string(), logging: z.enum(["on", "off", "unset"]), modifiedMs: z.number() },
+    expect: z
+      .array(z.looseObject({ kind: z.string(), everyMinutes: z.number().nullable(), setMs: z.number() }))
+      .optional(),
+  }),
 );
 
 const Last = z.array(z.looseObject({ scriptName: z.string(), lastEventMs: z.number() }));

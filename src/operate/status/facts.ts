@@ -4,6 +4,7 @@ import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { ReplayTrouble } from "../replay/replay-status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
+import type { SlowFunction } from "./slow.ts";
 
 /** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
 export const NO_ANSWER = "silent";
@@ -23,6 +24,8 @@ export interface Facts {
   functions: Answer<FunctionsFacts>;
   /** Of those whose logging is not off. */
   failing: Answer<readonly FailingFunction[]>;
+  /** The same, by their times; absent: unknown. */
+  slow?: readonly SlowFunction[];
   replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
 }
@@ -105,6 +108,25 @@ export interface FunctionsFacts {
   unnamedMs: number | null;
   /** How many names there is no room to learn. */
   notWatched: number;
+  /** Kinds of events that are expected of them; absent: none. */
+  kinds?: readonly KindFacts[];
+}
+
+/** A kind of event that a function is expected to have. */
+export interface KindFacts {
+  name: string;
+  /** As of {@link FunctionFacts}. */
+  sender?: Source;
+  /** As of `SeenKind`. */
+  kind: string;
+  /** The last event, in ms since the epoch; null: there was none since it is expected. */
+  lastMs: number | null;
+  /** It is quiet after this, in ms since the epoch. */
+  quietAfterMs: number;
+  /** What tells when it is: its expression, what is set, or its longest pause… */
+  by: "cron" | "set" | "learned";
+  /** …in ms; 0 of a cron. */
+  everyMs: number;
 }
 
 export interface FunctionFacts {

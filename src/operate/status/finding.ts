@@ -20,7 +20,7 @@ export interface Notice {
 
 /** A problem now, or soon. Derived from the facts alone, without regard to earlier findings. */
 export interface Finding {
-  /** One of kinds.ts. Kind, subject, rerun, receiver and sender identify a finding. */
+  /** One of kinds.ts. Kind, subject, rerun, receiver, event kind and sender identify a finding. */
   readonly kind: string;
   readonly subject: Subject;
   /** Of a receiver of alerts that fails: which one. `name` is its owner's. */
@@ -29,6 +29,8 @@ export interface Finding {
   readonly rerun?: string;
   /** Of a finding about what a sender of events names: who, as in records; absent: the platform. */
   readonly sender?: Source;
+  /** Of a finding about a kind of event of the function: which, as of `SeenKind`. */
+  readonly eventKind?: string;
   /** Of a finding about a job that has a name: what its owner calls it. */
   readonly jobName?: string;
   /**
@@ -65,17 +67,19 @@ export interface RecordPlace {
   readonly rayId: string | null;
 }
 
-/** Kind, subject, rerun, receiver and sender identify a finding. */
+/** What identifies a finding. */
 export function keyOf({
   kind,
   subject,
   rerun,
   receiver,
+  eventKind,
   sender,
-}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "sender">): string {
+}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "eventKind" | "sender">): string {
   if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
   if (subject.type === "search") return JSON.stringify([kind, "search", subject.id]);
   const own = subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"];
-  return JSON.stringify(sender === undefined ? own : [...own, { sender }]);
+  const more = { ...(eventKind !== undefined && { eventKind }), ...(sender !== undefined && { sender }) };
+  return JSON.stringify(Object.keys(more).length === 0 ? own : [...own, more]);
 }

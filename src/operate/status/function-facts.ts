@@ -1,5 +1,6 @@
 import { sentBy, TRACED } from "../../formats/record/shares.ts";
 import {
+  eventsOf,
   type FunctionCount,
   namedBy,
   SCRIPT_NAME_MAX,
@@ -25,9 +26,9 @@ export interface KnownFunctions {
  */
 export function heardOf(counts: readonly FunctionCount[]): Heard[] {
   return counts.flatMap((count) => {
-    const { scriptName: name, routed, notEnabled, notRouted, lastEventMs } = count;
+    const { scriptName: name, lastEventMs } = count;
     const lastMs = Math.min(lastEventMs, tracedMs(count) ?? lastEventMs);
-    const heard = { lastMs, events: routed + notEnabled + notRouted, ...sentBy(namedBy(count)) };
+    const heard = { lastMs, events: eventsOf(count), ...sentBy(namedBy(count)) };
     return name === null ? [] : [{ name, ...heard }];
   });
 }

@@ -1,25 +1,36 @@
 import { counted } from "../../base/counted.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { type Facts, type FunctionFacts, type KnownAttachment, NO_ANSWER, type Usual } from "./facts.ts";
+import { cronOf } from "../../ship/log/seen-kinds.ts";
+import {
+  type Facts,
+  type FunctionFacts,
+  type FunctionsFacts,
+  type KindFacts,
+  type KnownAttachment,
+  NO_ANSWER,
+  type Usual,
+} from "./facts.ts";
 import { failingFindings } from "./failing.ts";
 import { keyOf, type Subject } from "./finding.ts";
 import { type Found, head, shown, shownSome, span } from "./finding-text.ts";
-import { AFTER, isQuiet, NAMED_MAX, SENT_NAMED_MAX } from "./thresholds.ts";
+import { isKindQuiet } from "./function-kinds.ts";
+import { slowFindings } from "./slow.ts";
+import { AFTER, isQuiet, NAMED_MAX, QUIET_TIMES, SENT_NAMED_MAX } from "./thresholds.ts";
 
 /** Findings about functions, those known for longest first, of which some are named. */
 export function functionFindings(facts: Facts): Found[] {
   const { functions, failing } = facts;
   const fresh = failing === NO_ANSWER ? [] : failingFindings(failing.filter(({ isNew }) => isNew)).map(keyOf);
   return [
-    bounded(everyFunctionFinding(facts), new Set(fresh)),
+    bounded(withoutEchoes(everyFunctionFinding(facts), functions), new Set(fresh)),
     functions === NO_ANSWER ? [] : unwatched(functions.notWatched),
   ].flat();
 }
 
-/** The same without a bound. */
-export function everyFunctionFinding({ functions, attachments, failing, nowMs }: Facts): Found[] {
-  const fail = failing === NO_ANSWER ? [] : failingFindings(failing);
+/** The same without a bound, and with what is told by another one. */
+export function everyFunctionFinding({ functions, attachments, failing, slow = [], nowMs }: Facts): Found[] {
+  const fail = [...(failing === NO_ANSWER ? [] : failingFindings(failing)), ...slowFindings(slow)];
   const undone = attachments === NO_ANSWER ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === NO_ANSWER) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;
@@ -27,7 +38,54 @@ export function everyFunctionFinding({ functions, attachments, failing, nowMs }:
     switchedOff(known),
     ...(mayBeUnnamed(known, unnamedMs) ? [] : [quiet(known, countedUntilMs), neverSeen(known, nowMs)]),
   ]);
-  return [...fail, ...undone, ...found.flat()];
+  return [...fail, ...undone, ...found.flat(), ...quietKinds(functions)];
+}
+
+/**
+ * One silence is told once: of a function that is quiet, not its kinds; but the one cron that is
+ * all it is known to do, instead of it. What is left out is not over: see `isUnknown`.
+ */
+function withoutEchoes(found: readonly Found[], functions: Facts["functions"]): Found[] {
+  const known = functions === NO_ANSWER ? [] : (functions.kinds ?? []);
+  const byName = Map.groupBy(known, ({ name }) => name);
+  const nameOf = ({ subject }: Found): string => (subject.type === "function" ? subject.name : "");
+  const [quiets, kinds] = (["function_quiet", "function_kind_quiet"] as const).map(
+    (of) => new Set(found.filter(({ kind }) => kind === of).map(nameOf)),
+  );
+  const isOne = (name: string): boolean => {
+    const own = byName.get(name) ?? [];
+    return kinds?.has(name) === true && own.length === 1 && own[0]?.by !== "learned";
+  };
+  return found.filter((each) => {
+    if (each.kind === "function_quiet") return !isOne(nameOf(each));
+    return each.kind !== "function_kind_quiet" || !quiets?.has(nameOf(each)) || isOne(nameOf(each));
+  });
+}
+
+function quietKinds({ each, kinds = [], countedUntilMs, unnamedMs }: FunctionsFacts): Found[] {
+  const off = new Set(each.filter(({ logging }) => logging === "off").map(({ name }) => name));
+  const quiets = kinds.filter(
+    (known) =>
+      isKindQuiet(known, countedUntilMs) &&
+      !off.has(known.name) &&
+      !mayBeUnnamed({ lastEventMs: known.lastMs, usual: null }, unnamedMs),
+  );
+  return quiets.map((known) => ({
+    ...{ subject: { type: "function", name: known.name }, eventKind: known.kind, ...sentBy(known.sender) },
+    ...head("function_kind_quiet", "warning", known.lastMs),
+    summary: `${shown(known.name)} ${silence(known)}.`,
+    advice:
+      "Check that the Worker still has this trigger, and that its latest deployment runs. If it was removed on purpose, forget it through the API (PUT /functions/scripts/{name}/expect): it is expected again once it comes.",
+  }));
+}
+
+function silence({ kind, by, everyMs }: KindFacts): string {
+  const cron = cronOf(kind);
+  const what = cron === null ? `event of kind ${shown(kind)}` : `run of its cron ${shown(cron)}`;
+  if (by === "cron") return `has missed its cron ${shown(cron ?? "")} twice in a row`;
+  if (by === "set")
+    return `has had no ${what} for ${span(QUIET_TIMES * everyMs)}; one is expected every ${span(everyMs)}`;
+  return `has had no ${what} for longer than usual; ${pauses({ longestGapMs: everyMs })}`;
 }
 
 function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFacts): Found | Found[] {
@@ -46,7 +104,10 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
  * Whether later events may have arrived without a name, because no name was left: then it may not
  * be quiet.
  */
-export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: number | null): boolean {
+export function mayBeUnnamed(
+  { lastEventMs, usual }: Pick<FunctionFacts, "lastEventMs" | "usual">,
+  unnamedMs: number | null,
+): boolean {
   return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
 }
 
@@ -61,7 +122,7 @@ function quiet({ name, sender, logging, usual }: FunctionFacts, untilMs: number)
   };
 }
 
-function pauses({ longestGapMs }: Usual): string {
+function pauses({ longestGapMs }: Pick<Usual, "longestGapMs">): string {
   return `its longest pause in the fourteen days before was ${span(longestGapMs)}`;
 }
 
@@ -130,7 +191,7 @@ function bounded(found: readonly Found[], fresh: ReadonlySet<string>): Found[] {
 }
 
 function moreFinding(sender: Source | undefined, found: readonly Found[]): Found {
-  const names = found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : []));
+  const names = [...new Set(found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : [])))];
   return {
     ...{ subject: { type: "account" }, ...sentBy(sender), ...head("functions_more", "warning") },
     summary: `${counted(names.length, "Workers")}${sender === undefined ? "" : ` that ${shown(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,

@@ -17,6 +17,7 @@ import type { AccountFacts, Answer, Facts, JobFacts, KnownAttachment, KnownJob }
 import { NO_ANSWER } from "./facts.ts";
 import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
+import { goneKinds, heardKinds, isKindQuiet, knownKinds } from "./function-kinds.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
@@ -27,6 +28,8 @@ import { AFTER } from "./thresholds.ts";
 export interface WatchMemory {
   samples: Samples;
   rhythm: Rhythm;
+  /** Of kinds of events. */
+  kinds: Rhythm;
 }
 
 /** Asked beside the readers, the log and the control plane. */
@@ -83,7 +86,7 @@ export async function gather(
     // No await between reading the memory and writing it: another check may be running.
     const nowMs = platform.now();
     const state = remembered(memory.samples, answers, statuses, nowMs);
-    const functions = await askFunctions(env, memory.rhythm, answers, nowMs, ask);
+    const functions = await askFunctions(env, memory, answers, nowMs, ask);
     const config = readConfig(env);
     return {
       nowMs,
@@ -195,7 +198,7 @@ function accountFacts(
 /** Learns from the events of functions, and asks about those that would become a finding. */
 async function askFunctions(
   env: Env,
-  rhythm: Rhythm,
+  { rhythm, kinds }: Pick<WatchMemory, "rhythm" | "kinds">,
   { account, lately, settings }: Answers,
   nowMs: number,
   ask: Ask,
@@ -203,8 +206,13 @@ async function askFunctions(
   if (account === NO_ANSWER || lately === NO_ANSWER) return NO_ANSWER;
   const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, account.queueOldestMs ?? nowMs);
   const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
-  const known = { lately, settings: settings === NO_ANSWER ? [] : settings, usual: rhythm.functions() };
-  const names = candidates(known, countedUntilMs);
+  const set = settings === NO_ANSWER ? [] : settings;
+  const known = { lately, settings: set, usual: rhythm.functions() };
+  kinds.listen(heardKinds(lately, set), null, countedUntilMs, nowMs);
+  const pulses = kinds.pulses();
+  const each = knownKinds(pulses, set, lately);
+  const quiet = each.flatMap(({ facts }) => (isKindQuiet(facts, countedUntilMs) ? [facts.name] : []));
+  const names = [...new Set([...candidates(known, countedUntilMs), ...quiet])];
   let last = new Map<string, number>();
   if (names.length > 0) {
     const answer = await ask("the events of functions", ANSWER.Last, () => new LogShards(env).lastEvents(names));
@@ -215,12 +223,17 @@ async function askFunctions(
     rhythm.forget(new Set(gone));
     for (const name of gone) known.usual.delete(name);
   }
+  const asked = new Set(names);
+  const gone = goneKinds(each, set, pulses, (name) => asked.has(name) && !last.has(name), nowMs);
+  kinds.forget(gone);
   // Without the settings it is unknown which functions are off, and quiet on purpose.
   return {
     countedUntilMs,
     each: settings === NO_ANSWER ? [] : functionFacts(known, last),
     unnamedMs: unnamedMs(lately),
     notWatched,
+    kinds:
+      settings === NO_ANSWER ? [] : each.flatMap(({ key, facts }) => (facts === null || gone.has(key) ? [] : [facts])),
   };
 }
 

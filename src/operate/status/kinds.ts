@@ -57,8 +57,10 @@ export const KIND_SOURCES = {
   replay_waiting: "replays",
   function_off: "functions",
   function_quiet: "functions",
+  function_kind_quiet: "functions",
   function_never_seen: "functions",
   function_failing: "failing",
+  function_slow: "failing",
   attachment_undone: "attachments",
   attachment_unknown: "attachments",
 } as const satisfies Readonly<Record<string, Source>>;

@@ -1,10 +1,9 @@
-import { Tables } from "../../base/storage/sql.ts";
+import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { DAY_MS, dayOf, MINUTE_MS } from "../../base/time.ts";
 import { fairly, sentBy, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { SCRIPT_NAME_MAX, type TallyBounds } from "../../ship/log/function-counts.ts";
 import type { Usual } from "./facts.ts";
-import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
+import { AFTER, KIND_RHYTHM_BOUNDS, RHYTHM_BOUNDS, type RhythmBounds } from "./thresholds.ts";
 
 /**
  * The learned rhythms of the watch. One row of less than 1.2 MB, whatever names senders make up:
@@ -12,6 +11,13 @@ import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
  */
 export const RHYTHM_SQL = `
       CREATE TABLE rhythm (
+        id    INTEGER PRIMARY KEY CHECK (id = 1),
+        state TEXT NOT NULL                      -- JSON of RhythmState
+      ) STRICT;`;
+
+/** The same by kind of event, of the names of {@link kindName}. */
+export const KIND_RHYTHM_SQL = `
+      CREATE TABLE kind_rhythm (
         id    INTEGER PRIMARY KEY CHECK (id = 1),
         state TEXT NOT NULL                      -- JSON of RhythmState
       ) STRICT;`;
@@ -91,7 +97,7 @@ export function listened(
   functions: Map<string, Pulse>,
   all: readonly Heard[],
   knownUntilMs: number,
-  bounds: TallyBounds = RHYTHM_BOUNDS,
+  bounds: RhythmBounds = RHYTHM_BOUNDS,
 ): number {
   const pulses = new Map(functions);
   for (const { name, lastMs, sender } of all) {
@@ -99,7 +105,7 @@ export function listened(
     pulses.set(name, { ...pulse, ...sentBy(sender) });
   }
   const seen = [...pulses].filter(([name]) => functions.has(name));
-  const fresh = all.filter(({ name }) => !functions.has(name) && name.length <= SCRIPT_NAME_MAX).sort(byEvents);
+  const fresh = all.filter(({ name }) => !functions.has(name) && name.length <= bounds.name).sort(byEvents);
   const order = [
     ...seen.filter(([, { checks }]) => checks > 1).map(([name]) => name),
     ...fresh.map(({ name }) => name),
@@ -127,6 +133,15 @@ function byEvents(a: Heard, b: Heard): number {
 
 /** Keeps a {@link RhythmState}; one row is written where anything has changed. */
 export class Rhythm extends Tables {
+  readonly #table: "rhythm" | "kind_rhythm";
+  readonly #bounds: RhythmBounds;
+
+  constructor(sql: SqlStorage, of: "functions" | "kinds" = "functions") {
+    super(sql);
+    this.#table = of === "kinds" ? "kind_rhythm" : "rhythm";
+    this.#bounds = of === "kinds" ? KIND_RHYTHM_BOUNDS : RHYTHM_BOUNDS;
+  }
+
   /**
    * Applies a check.
    * @param countedMs when events were last counted; null: never.
@@ -140,7 +155,7 @@ export class Rhythm extends Tables {
     const knownUntilMs = Math.min(lastUntilMs, nowMs);
     if (untilMs < knownUntilMs) return 0;
     const byName = new Map(functions);
-    const left = listened(byName, all, knownUntilMs);
+    const left = listened(byName, all, knownUntilMs, this.#bounds);
     this.#keep({
       untilMs,
       functions: [...byName],
@@ -158,6 +173,11 @@ export class Rhythm extends Tables {
     return new Map(known);
   }
 
+  /** All of them, known or not. */
+  pulses(): RhythmState["functions"] {
+    return this.#state().functions;
+  }
+
   account(): Usual | null {
     const { account } = this.#state();
     return account === null ? null : usualOf(account);
@@ -170,11 +190,11 @@ export class Rhythm extends Tables {
   }
 
   #state(): RhythmState {
-    const row = this.sql.first<{ state: string }>`SELECT state FROM rhythm`;
+    const row = this.sql.first<{ state: string }>`SELECT state FROM ${verbatim(this.#table)}`;
     return row === null ? { untilMs: 0, functions: [], account: null } : (JSON.parse(row.state) as RhythmState);
   }
 
   #keep(state: RhythmState): void {
-    this.sql.replace("rhythm", { id: 1, state: JSON.stringify(state) });
+    this.sql.replace(this.#table, { id: 1, state: JSON.stringify(state) });
   }
 }

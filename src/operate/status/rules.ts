@@ -4,6 +4,7 @@ import { accountFindings } from "./account-rules.ts";
 import { type Facts, type JobFacts, NO_ANSWER } from "./facts.ts";
 import { type Finding, keyOf, type Subject } from "./finding.ts";
 import { type Found, head } from "./finding-text.ts";
+import { isKindQuiet } from "./function-kinds.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KIND_SOURCES, KINDS, type Kind } from "./kinds.ts";
@@ -54,6 +55,7 @@ function inOrder(a: Found, b: Found): number {
     compared(a.subject, b.subject) ||
     KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
     (a.rerun ?? "").localeCompare(b.rerun ?? "") ||
+    (a.eventKind ?? "").localeCompare(b.eventKind ?? "") ||
     (a.sender ?? "").localeCompare(b.sender ?? "")
   );
 }
@@ -85,10 +87,10 @@ export function keysIn(facts: Facts): FoundKeys {
  */
 export function isUnknown(
   facts: Facts,
-  finding: Pick<Finding, "subject" | "kind" | "rerun" | "sender">,
+  finding: Pick<Finding, "subject" | "kind" | "rerun" | "eventKind" | "sender">,
   keys: FoundKeys = keysIn(facts),
 ): boolean {
-  const { subject, rerun } = finding;
+  const { subject, rerun, eventKind } = finding;
   const of = finding.kind as Kind;
   const key = keyOf(finding);
   if (keys.own.has(key)) return false;
@@ -112,7 +114,7 @@ export function isUnknown(
     case "function":
       if (keys.counted.has(key)) return true;
       if (source !== "functions") return false;
-      return !facts.controlAnswered || (of !== "function_off" && isQuietUnknown(facts, subject.name));
+      return !facts.controlAnswered || (of !== "function_off" && isQuietUnknown(facts, subject.name, eventKind));
   }
 }
 
@@ -142,8 +144,13 @@ function isReceiptUnknown(job: JobFacts, facts: Facts): boolean {
  * Whether nothing was counted for too long, but events may have arrived since: unnamed, or still in
  * the queue.
  */
-function isQuietUnknown({ functions, nowMs }: Facts, name: string): boolean {
+function isQuietUnknown({ functions, nowMs }: Facts, name: string, eventKind: string | undefined): boolean {
   if (functions === NO_ANSWER) return true;
+  if (eventKind !== undefined) {
+    const own = functions.kinds?.find((each) => each.name === name && each.kind === eventKind) ?? null;
+    if (own !== null && mayBeUnnamed({ lastEventMs: own.lastMs, usual: null }, functions.unnamedMs)) return true;
+    return isKindQuiet(own, nowMs) && !isKindQuiet(own, functions.countedUntilMs);
+  }
   const known = functions.each.find((each) => each.name === name);
   if (known === undefined) return false;
   if (mayBeUnnamed(known, functions.unnamedMs)) return true;

@@ -1,5 +1,7 @@
 import { QUEUE_MAX_BYTES, SEGMENT_MAX_BYTES, SHARD_MAX_BYTES } from "../../base/limits.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/time.ts";
+import { SCRIPT_NAME_MAX } from "../../ship/log/function-counts.ts";
+import { KIND_MAX } from "../../ship/log/seen-kinds.ts";
 
 /**
  * How long a state must last before it is a finding, in ms. docs/status.md repeats these in words.
@@ -32,6 +34,8 @@ export const AFTER = {
   manifestFailing: 30 * MINUTE_MS,
   /** The least silence that counts as quiet. */
   quiet: 30 * MINUTE_MS,
+  /** An event that is due may be on its way: after a late start, in `tail()`, in the queue. */
+  due: 45_000,
 } as const;
 
 /** How long after its last growth a count is called growing, in ms. */
@@ -78,14 +82,33 @@ export const SENT_NAMED_MAX = 5;
  * Functions whose rhythm is learned. A UTF-16 unit is at most 6 bytes of JSON, the rest of an entry
  * at most 300.
  */
-export const RHYTHM_BOUNDS = { names: 1_000, chars: 128_000 } as const;
+export const RHYTHM_BOUNDS: RhythmBounds = { names: 1_000, chars: 128_000, name: SCRIPT_NAME_MAX };
 
-/** A function is quiet after this many times its longest pause. */
-const QUIET_TIMES = 2;
+/** The same of kinds of events, each named with its function. Escapes may double the name. */
+export const KIND_RHYTHM_BOUNDS: RhythmBounds = {
+  names: 2_000,
+  chars: 128_000,
+  name: 2 * (SCRIPT_NAME_MAX + KIND_MAX),
+};
+
+/** `name`: the longest one, in UTF-16 code units; `chars`: of all together. */
+export interface RhythmBounds {
+  readonly names: number;
+  readonly chars: number;
+  readonly name: number;
+}
+
+/** A function is quiet after this many times its longest pause, or what is set. */
+export const QUIET_TIMES = 2;
 
 /**
  * Whether it has been silent for longer than usual. @param untilMs until when all events are known.
  */
-export function isQuiet({ lastMs, longestGapMs }: { lastMs: number; longestGapMs: number }, untilMs: number): boolean {
-  return untilMs - lastMs > Math.max(AFTER.quiet, QUIET_TIMES * longestGapMs);
+export function isQuiet(usual: { lastMs: number; longestGapMs: number }, untilMs: number): boolean {
+  return untilMs > quietAfterMs(usual);
+}
+
+/** From when on silence is longer than usual, in ms since the epoch. */
+export function quietAfterMs({ lastMs, longestGapMs }: { lastMs: number; longestGapMs: number }): number {
+  return lastMs + Math.max(AFTER.quiet, QUIET_TIMES * longestGapMs);
 }

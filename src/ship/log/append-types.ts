@@ -4,6 +4,7 @@ import type { PathParts } from "../../formats/object/keys.ts";
 import type { OutputFormat } from "../../formats/output/format.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { Health } from "./function-health.ts";
+import type { SeenKind } from "./seen-kinds.ts";
 
 /** The events of one version of a function in one part. */
 export interface PartFunction {
@@ -17,6 +18,8 @@ export interface PartFunction {
   lastEventMs: number;
   /** How its invocations went. */
   health: Health;
+  /** Of its kinds of events the latest; absent: unknown. */
+  kinds?: readonly SeenKind[];
 }
 
 /** What identifies a part, and what the account counts of it. */

@@ -1,3 +1,4 @@
+import { TRACED } from "../../formats/record/shares.ts";
 import type { PartHead } from "./append-types.ts";
 import type { CountedFunction, FunctionCount } from "./function-counts.ts";
 
@@ -25,13 +26,15 @@ export function countedPart(
   isRouted: boolean,
 ): CountedPart {
   const sum = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
-  const counted = functions.map(({ scriptName, version, tag, records, lastEventMs, health }): CountedFunction => {
+  const counted = functions.map((each): CountedFunction => {
+    const { scriptName, version, tag, records, lastEventMs, health, kinds } = each;
     const fate = off.has(scriptName) ? "notEnabled" : isRouted ? "routed" : "notRouted";
     sum.events += records;
     sum[fate] += records;
     const none = { routed: 0, notEnabled: 0, notRouted: 0 };
+    const seen = { lastEventMs, ...(kinds !== undefined && { kinds }) };
     const how = { ...(version && { version }), ...(tag && { tag }), health };
-    return { scriptName, ...none, [fate]: records, lastEventMs, ...(fate !== "notEnabled" && how) };
+    return { scriptName, ...none, [fate]: records, ...seen, ...(fate !== "notEnabled" && how) };
   });
   const head = { id, takenInMs, bytes, ...(source !== undefined && { source }), ...(inSeconds && { inSeconds }) };
   return { ...head, ...sum, functions: counted };
@@ -42,12 +45,15 @@ export function offeredOf({ functions }: PartHead, off: ReadonlySet<string>): nu
   return functions.reduce((sum, { scriptName, records }) => sum + (off.has(scriptName) ? 0 : records), 0);
 }
 
-/** Events by function, with where they came from. No source was seen later than now. */
+/** Events by function, with where they came from. No source or kind was seen later than now. */
 export function functionCounts(parts: readonly CountedPart[], nowMs: number): FunctionCount[] {
   return parts.flatMap(({ source, takenInMs, functions }) => {
-    if (source === undefined) return functions;
-    const sources = [{ source, lastMs: Math.min(takenInMs, nowMs) }];
-    return functions.map((count) => ({ ...count, sources }));
+    const from = source === undefined ? {} : { sources: [{ source, lastMs: Math.min(takenInMs, nowMs) }] };
+    const sent = source === TRACED ? {} : { sent: true as const };
+    return functions.map(({ kinds, ...count }) => ({
+      ...{ ...count, ...from },
+      ...(kinds && { kinds: kinds.map(({ kind, lastMs }) => ({ kind, lastMs: Math.min(lastMs, nowMs), ...sent })) }),
+    }));
   });
 }
 

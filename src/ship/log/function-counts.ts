@@ -1,6 +1,7 @@
 import { fairly, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { Health } from "./function-health.ts";
+import { addedKinds, type SeenKind } from "./seen-kinds.ts";
 
 /** Events of one function. */
 export interface FunctionCount {
@@ -16,6 +17,8 @@ export interface FunctionCount {
   lastEventMs: number;
   /** Where its events came from, the latest first; absent: unknown. */
   sources?: readonly SeenSource[];
+  /** Of its kinds of events the latest, in no order; absent: unknown. */
+  kinds?: readonly SeenKind[];
 }
 
 /** Events of one version of a function in one message. */
@@ -49,6 +52,9 @@ export interface TallyBounds {
 
 const SOURCE_CHARS = 64_000;
 
+/** Kinds of all functions that are kept, and most code units of them, each counted once. */
+export const KIND_BOUNDS = { kinds: 6_000, chars: 12_000 } as const;
+
 /**
  * Longest name that is kept, in UTF-16 code units. The platform's own limit for a script's name
  * is 63.
@@ -58,7 +64,7 @@ export const SCRIPT_NAME_MAX = 255;
 /**
  * For one hour or one day: less than 0.95 MB, half a row's limit, as a code unit is at most 6 bytes
  * of JSON and a count at most 80. Sources take another 0.8 MB at most: a name 6 bytes a code unit,
- * of which it has 3 at least, and each mention of it 20.
+ * of which it has 3 at least, and each mention of it 20. Kinds take 0.2 MB: {@link KIND_BOUNDS}.
  */
 export const TALLY_BOUNDS: TallyBounds = { names: 2_000, chars: 128_000, sourceChars: SOURCE_CHARS };
 
@@ -77,7 +83,7 @@ export class FunctionTally {
     this.#bounds = bounds;
   }
 
-  add({ scriptName: name, routed, notEnabled, notRouted, lastEventMs, sources }: FunctionCount): void {
+  add({ scriptName: name, routed, notEnabled, notRouted, lastEventMs, sources, kinds }: FunctionCount): void {
     const scriptName = name !== null && name.length > SCRIPT_NAME_MAX ? null : name;
     const sum = this.#counts.get(scriptName) ?? none(scriptName);
     this.#counts.set(scriptName, sum);
@@ -86,6 +92,7 @@ export class FunctionTally {
     sum.notRouted += notRouted;
     sum.lastEventMs = Math.max(sum.lastEventMs, lastEventMs);
     if (sources !== undefined && scriptName === name) this.#seen(sum, sources);
+    if (kinds !== undefined && scriptName !== null) sum.kinds = addedKinds(sum.kinds, kinds);
   }
 
   /** A new source beyond the bounds is left out. */
@@ -118,11 +125,12 @@ export class FunctionTally {
       if (chars < 0) break;
       kept.add(count);
     }
-    if (kept.size === named.length) return other === undefined ? named : [...named, other];
+    const listed = withinKinds(kept.size === named.length ? named : named.filter((each) => kept.has(each)));
+    if (kept.size === named.length) return other === undefined ? listed : [...listed, other];
     const rest = new FunctionTally();
     for (const count of [...(other ? [other] : []), ...named.filter((each) => !kept.has(each))])
       rest.add({ ...count, scriptName: null });
-    return [...named.filter((each) => kept.has(each)), ...rest.#counts.values()];
+    return [...listed, ...rest.#counts.values()];
   }
 }
 
@@ -153,35 +161,81 @@ export function countsText(counts: readonly FunctionCount[]): string {
 }
 
 /**
- * Their sources as JSON, apart: each name once, then for each function the numbers of its sources,
- * each followed by its time in seconds. null: none is known.
+ * Their sources and kinds as JSON, apart: each name once, then for each function the numbers of its
+ * sources, each followed by its time in seconds; the same of kinds, which begin with `+`, or with
+ * `-` where a sender says so. null: none is known.
  */
 export function sourcesText(counts: readonly FunctionCount[]): string | null {
-  const numbers = new Map<Source, number>();
-  const seen: number[][] = [];
-  for (const { sources = [] } of counts) {
-    const own: number[] = [];
-    for (const { source, lastMs } of sources) {
-      const number = numbers.get(source) ?? numbers.size;
-      if (number === numbers.size) numbers.set(source, number);
-      own.push(number, Math.floor(lastMs / 1_000));
-    }
-    seen.push(own);
-  }
-  return numbers.size === 0 ? null : JSON.stringify([[...numbers.keys()], seen]);
+  const sources = table(counts.map(({ sources = [] }) => sources.map(({ source, lastMs }) => [source, lastMs])));
+  const marked = ({ kind, lastMs, sent }: SeenKind): Mention => [`${sent ? "-" : "+"}${kind}`, lastMs];
+  const kinds = table(counts.map((count) => (count.kinds ?? []).map(marked)));
+  if (kinds[0].length > 0) return JSON.stringify([...sources, ...kinds]);
+  return sources[0].length === 0 ? null : JSON.stringify(sources);
+}
+
+type Mention = [name: string, lastMs: number];
+type Table = [names: string[], numbers: number[][]];
+
+function table(all: readonly (readonly Mention[])[]): Table {
+  const numbers = new Map<string, number>();
+  const seen = all.map((mentions) =>
+    mentions.flatMap(([name, lastMs]) => {
+      const number = numbers.get(name) ?? numbers.size;
+      if (number === numbers.size) numbers.set(name, number);
+      return [number, Math.floor(lastMs / 1_000)];
+    }),
+  );
+  return [[...numbers.keys()], seen];
+}
+
+function mentions(names: readonly string[], own: readonly number[] = []): Mention[] {
+  const all: Mention[] = [];
+  for (let at = 0; at < own.length; at += 2) all.push([names[own[at] ?? 0] ?? "", (own[at + 1] ?? 0) * 1_000]);
+  return all;
 }
 
 /** The reverse of {@link countsText} and {@link sourcesText}. */
 export function parseCounts(text: string, sources: string | null = null): FunctionCount[] {
   const rows = JSON.parse(text) as [string | null, number, number, number, number][];
-  const [names, seen] = sources === null ? [[], []] : (JSON.parse(sources) as [Source[], number[][]]);
+  // Earlier releases write no kinds.
+  const tables = sources === null ? [] : (JSON.parse(sources) as [...Table, ...Table]);
+  const [names = [], seen = [], kindNames = [], kindsSeen = []] = tables;
   return rows.map(([scriptName, routed, notEnabled, notRouted, lastEventMs], i) => {
-    const own = seen[i] ?? [];
-    if (own.length === 0) return { scriptName, routed, notEnabled, notRouted, lastEventMs };
-    const sources: SeenSource[] = [];
-    for (let at = 0; at < own.length; at += 2)
-      sources.push({ source: names[own[at] ?? 0] ?? "", lastMs: (own[at + 1] ?? 0) * 1_000 });
-    return { scriptName, routed, notEnabled, notRouted, lastEventMs, sources };
+    const own = mentions(names, seen[i]).map(([source, lastMs]): SeenSource => ({ source, lastMs }));
+    const kinds = mentions(kindNames, kindsSeen[i]).map(
+      ([kind, lastMs]): SeenKind => ({
+        ...{ kind: kind.slice(1), lastMs },
+        ...(kind.startsWith("-") && { sent: true as const }),
+      }),
+    );
+    return {
+      ...{ scriptName, routed, notEnabled, notRouted, lastEventMs },
+      ...(own.length > 0 && { sources: own }),
+      ...(kinds.length > 0 && { kinds }),
+    };
+  });
+}
+
+/** Of too many kinds some: first what the platform traced, then of each sender in turn. */
+function withinKinds(counts: FunctionCount[]): FunctionCount[] {
+  const all = counts.flatMap((count) => (count.kinds ?? []).map((seen) => ({ count, seen })));
+  const chars = [...new Set(all.map(({ seen }) => seen.kind))].reduce((sum, kind) => sum + kind.length, 0);
+  if (all.length <= KIND_BOUNDS.kinds && chars <= KIND_BOUNDS.chars) return counts;
+  all.sort((a, b) => Number(a.seen.sent ?? false) - Number(b.seen.sent ?? false) || b.seen.lastMs - a.seen.lastMs);
+  const known = new Set<string>();
+  let left: number = KIND_BOUNDS.chars;
+  // One fewer than there are: otherwise they are not dealt.
+  const dealt = fairly(all, Math.min(KIND_BOUNDS.kinds, all.length - 1), ({ count }) => namedBy(count));
+  const kept = dealt.filter(({ seen: { kind } }) => {
+    if (!known.has(kind) && kind.length > left) return false;
+    if (!known.has(kind)) left -= kind.length;
+    known.add(kind);
+    return true;
+  });
+  const of = Map.groupBy(kept, ({ count }) => count);
+  return counts.map(({ kinds: _, ...count }, i) => {
+    const own = of.get(counts[i] as FunctionCount)?.map(({ seen }) => seen);
+    return { ...count, ...(own && { kinds: own }) };
   });
 }
 
@@ -204,7 +258,8 @@ export function nameInText(scriptName: string): string {
   return `[${JSON.stringify(scriptName)},`;
 }
 
-function eventsOf({ routed, notEnabled, notRouted }: FunctionCount): number {
+/** Events of a function, whatever became of them. */
+export function eventsOf({ routed, notEnabled, notRouted }: FunctionCount): number {
   return routed + notEnabled + notRouted;
 }
 

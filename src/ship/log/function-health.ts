@@ -115,7 +115,7 @@ export function sketchOfBuckets(counts: Uint32Array): Sketch {
   return sketch;
 }
 
-function addedSketch(a: Sketch, b: Sketch): Sketch {
+export function addedSketch(a: Sketch, b: Sketch): Sketch {
   if (a.length === 0) return b;
   const sum: number[] = [];
   for (let i = 0, j = 0; i < a.length || j < b.length; ) {

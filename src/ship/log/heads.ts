@@ -19,10 +19,12 @@ import {
   sketchOfBuckets,
   TEXT_MAX,
 } from "./function-health.ts";
+import { KindTally } from "./seen-kinds.ts";
 
 interface Tallied {
   count: Omit<PartFunction, "health">;
   health: HealthTally;
+  kinds: KindTally;
 }
 
 /** What the log is told of a part beside its records: its id, and its events by function. */
@@ -40,22 +42,28 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
       // Senders say which versions there are.
       const { version, tag } = own.size < VERSIONS_SEEN ? of : NO_VERSION;
       const named = { scriptName, ...(version !== "" && { version }), ...(tag !== "" && { tag }) };
-      tallied = own.get(version) ?? { count: { ...named, records: 0, lastEventMs: 0 }, health: new HealthTally() };
+      const count = { ...named, records: 0, lastEventMs: 0 };
+      tallied = own.get(version) ?? { count, health: new HealthTally(), kinds: new KindTally() };
       own.set(version, tallied);
     }
-    const { count, health } = tallied;
+    const { count, health, kinds } = tallied;
     count.records += 1;
     const isInSeconds = otherUnitOf(whole.EventTimestampMs) === "seconds";
     inSeconds += Number(isInSeconds);
-    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs * (isInSeconds ? 1_000 : 1));
+    const atMs = whole.EventTimestampMs * (isInSeconds ? 1_000 : 1);
+    count.lastEventMs = Math.max(count.lastEventMs, atMs);
     health.add(whole);
+    kinds.add(whole, atMs);
   }
   return {
     ...idOf(message),
     ...(message.source && { source: message.source }),
     bytes,
     functions: [...functions.values()].flatMap((own) =>
-      [...own.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
+      [...own.values()].map(({ count, health, kinds }) => ({
+        ...count,
+        ...{ health: health.sum(), kinds: kinds.kinds() },
+      })),
     ),
     ...(inSeconds > 0 && { inSeconds }),
   };

@@ -57,4 +57,12 @@ export const CONTROL_STEPS = [
       ) STRICT, WITHOUT ROWID;
       INSERT INTO control (id, epoch, mark) VALUES (1, hex(randomblob(8)), hex(randomblob(4)));`,
   },
+  {
+    id: 2,
+    floor: 1,
+    why: "which kinds of events are expected of a function",
+    sql: `
+      -- JSON of Expectation[]; null: none
+      ALTER TABLE function_setting ADD COLUMN expect TEXT;`,
+  },
 ] as const satisfies readonly Migration[];

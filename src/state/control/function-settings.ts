@@ -2,6 +2,7 @@ import { utf8Length } from "../../base/bytes.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../../base/limits.ts";
 import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables } from "../../base/storage/sql.ts";
+import { DAY_MS } from "../../base/time.ts";
 import type { OptOut, Window } from "../../ship/job/config.ts";
 import { isOpen, optOutWindows, remembered } from "../../ship/job/windows.ts";
 import type { CONTROL_STEPS } from "./control-migrations.ts";
@@ -18,8 +19,26 @@ export interface FunctionSetting {
   tailConsumers: TailConsumer[] | null;
   /** JSON of KeptSettings. Absent: none. */
   kept?: string;
+  /** Absent: none. */
+  expect?: readonly Expectation[];
   modifiedMs: number;
 }
+
+/** How often a kind of event is expected of a function. */
+export interface Expectation {
+  /** As of `SeenKind`. */
+  kind: string;
+  /** null: events up to {@link setMs} do not count, so that nothing is learned of them. */
+  everyMinutes: number | null;
+  /** When that was set, in ms since the epoch. */
+  setMs: number;
+}
+
+/** Expectations of one function. */
+export const EXPECTED_MAX = 16;
+
+/** How long forgotten events are remembered, in ms: counts of yesterday still name them. */
+const FORGOTTEN_MS = 3 * DAY_MS;
 
 /** Only what is named changes. */
 export interface FunctionPatch {
@@ -27,6 +46,8 @@ export interface FunctionPatch {
   tailConsumers?: TailConsumer[] | null;
   /** JSON of KeptSettings: each key changes by itself. null: none any more. */
   kept?: string | null;
+  /** Replaces the one of its kind. null: none any more. */
+  expect?: Omit<Expectation, "setMs"> | null;
 }
 
 export type FunctionSet = { kind: "refused"; why: string } | { kind: "set"; switch: Switch };
@@ -56,7 +77,7 @@ export class FunctionSettings extends Tables {
   /** By name. */
   list(): FunctionSetting[] {
     return this.sql.all<SettingRow>`
-      SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name`.map(
+      SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept, expect) IS NOT NULL ORDER BY name`.map(
       settingOf,
     );
   }
@@ -83,22 +104,27 @@ export class FunctionSettings extends Tables {
     const tailConsumers = patch.tailConsumers === undefined ? (row?.tail_consumers ?? null) : json(patch.tailConsumers);
     const before = row === null ? [] : (JSON.parse(row.windows) as Window[]);
     const kept = withKept(row?.kept ?? null, patch.kept);
+    const expect = withExpected(row?.expect ?? null, patch.expect, nowMs);
     const unchanged =
       logging === (row?.logging ?? "unset") &&
       tailConsumers === (row?.tail_consumers ?? null) &&
-      kept === (row?.kept ?? null);
+      kept === (row?.kept ?? null) &&
+      expect === (row?.expect ?? null);
     if (unchanged) return { kind: "set", switch: { now: false, version: row?.switched_version ?? 0, windows: before } };
     const switched = isOpen(before) !== (logging === "off");
     const windows = switched ? optOutWindows(before, logging === "off", nowMs) : before;
-    const keeps = logging !== "unset" || tailConsumers !== null || kept !== null;
+    const keeps = logging !== "unset" || tailConsumers !== null || kept !== null || expect !== null;
     const added = row === null && keeps;
     if (switched || added) this.#forgetOld(nowMs);
-    const why = this.#refusal(name, windows, added, switched && logging === "off");
+    const isFull = patch.expect != null && expectedOf(expect).length > EXPECTED_MAX;
+    const why = isFull
+      ? `exceeded max kinds of events expected of a Worker (${EXPECTED_MAX})`
+      : this.#refusal(name, windows, added, switched && logging === "off");
     if (why !== null) return { kind: "refused", why };
     const version = switched ? nextVersion() : (row?.switched_version ?? 0);
     if (keeps || windows.length > 0) {
       this.sql.replace("function_setting", {
-        ...{ name, logging: logging === "unset" ? null : logging, tail_consumers: tailConsumers, kept },
+        ...{ name, logging: logging === "unset" ? null : logging, tail_consumers: tailConsumers, kept, expect },
         ...{ windows: JSON.stringify(windows), switched_version: version, modified_ms: nowMs },
       });
     } else {
@@ -147,8 +173,24 @@ export class FunctionSettings extends Tables {
   }
 }
 
-function isSet({ logging, tail_consumers, kept }: SettingRow): boolean {
-  return logging !== null || tail_consumers !== null || kept !== null;
+function isSet({ logging, tail_consumers, kept, expect }: SettingRow): boolean {
+  return logging !== null || tail_consumers !== null || kept !== null || expect !== null;
+}
+
+function expectedOf(text: string | null): Expectation[] {
+  return text === null ? [] : (JSON.parse(text) as Expectation[]);
+}
+
+/** The column after a change of what is expected. The same again, except null, changes nothing. */
+function withExpected(before: string | null, change: FunctionPatch["expect"], nowMs: number): string | null {
+  if (change == null) return change === null ? null : before;
+  const known = expectedOf(before);
+  const same = known.find(({ kind }) => kind === change.kind);
+  if (same !== undefined && change.everyMinutes !== null && same.everyMinutes === change.everyMinutes) return before;
+  const kept = known.filter(
+    ({ kind, everyMinutes, setMs }) => kind !== change.kind && (everyMinutes !== null || nowMs - setMs < FORGOTTEN_MS),
+  );
+  return JSON.stringify([...kept, { ...change, setMs: nowMs } satisfies Expectation]);
 }
 
 /** The column after a change of what is kept. */
@@ -158,12 +200,13 @@ function withKept(before: string | null, change: string | null | undefined): str
   return Object.keys(after).length === 0 ? null : JSON.stringify(after);
 }
 
-function settingOf({ name, logging, tail_consumers, kept, modified_ms }: SettingRow): FunctionSetting {
+function settingOf({ name, logging, tail_consumers, kept, expect, modified_ms }: SettingRow): FunctionSetting {
   return {
     name,
     logging: logging ?? "unset",
     tailConsumers: tail_consumers === null ? null : (JSON.parse(tail_consumers) as TailConsumer[]),
     ...(kept !== null && { kept }),
+    ...(expect !== null && { expect: expectedOf(expect) }),
     modifiedMs: modified_ms,
   };
 }

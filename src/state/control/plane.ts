@@ -442,7 +442,7 @@ export class ControlPlane extends DurableObject<Env> {
     });
     const known =
       had || this.#functions.get(name) !== null || !this.#state.isConfirmed(this.#functions.switchedVersion(name));
-    return known ? this.setFunction(name, { logging: "unset", tailConsumers: null, kept: null }) : null;
+    return known ? this.setFunction(name, { logging: "unset", tailConsumers: null, kept: null, expect: null }) : null;
   }
 
   /**

@@ -10,6 +10,7 @@ import type { Upload } from "../../state/functions/module.ts";
 import { runLocally, runnableOf } from "../../state/local/runnable.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
 import { isoTime, success } from "./envelope.ts";
+import { functionExpectRoutes } from "./function-expect.ts";
 import { functionHealthRoutes } from "./function-health.ts";
 import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
@@ -29,7 +30,7 @@ const UPLOAD: Route = {
  * platform knows.
  */
 export const scriptRoutes: Resources = Object.fromEntries(
-  Object.entries({ ...functionRoutes, ...functionHealthRoutes }).map(([path, methods]) => {
+  Object.entries({ ...functionRoutes, ...functionHealthRoutes, ...functionExpectRoutes }).map(([path, methods]) => {
     const all = path === "/:script_name" ? { ...methods, PUT: UPLOAD } : methods;
     const entries = Object.entries(all).map(([method, route]) => {
       const foreign = platformHandlers[`${method} ${path}`];

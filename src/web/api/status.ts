@@ -81,6 +81,7 @@ function presentFinding({ kind, severity, affected, summary, advice, ...of }: Om
     subject: of.subject,
     ...(of.rerun !== undefined && { rerun: of.rerun }),
     ...(of.receiver !== undefined && { receiver: of.receiver }),
+    ...(of.eventKind !== undefined && { event_kind: of.eventKind }),
     ...(of.sender !== undefined && { sender: of.sender }),
     affected,
     summary,

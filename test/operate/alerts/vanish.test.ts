@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../../src/config.ts";
 import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import { gather } from "../../../src/operate/status/gather.ts";
-import { RHYTHM_SQL, Rhythm } from "../../../src/operate/status/rhythm.ts";
+import { KIND_RHYTHM_SQL, RHYTHM_SQL, Rhythm } from "../../../src/operate/status/rhythm.ts";
 import { findingsOf } from "../../../src/operate/status/rules.ts";
 import { SAMPLES_SQL, Samples } from "../../../src/operate/status/samples.ts";
 import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
@@ -392,8 +392,12 @@ it("a malformed configuration is named, by the watch and by every answer", async
   setClock(NOON);
   const settings = { SECRETS_KEY: "hunter2" };
   const findings = await runInDurableObject(env.READERS.getByName("memory"), async (_object, { storage }) => {
-    storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL);
-    const memory = { samples: new Samples(storage.sql), rhythm: new Rhythm(storage.sql) };
+    storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL + KIND_RHYTHM_SQL);
+    const memory = {
+      samples: new Samples(storage.sql),
+      rhythm: new Rhythm(storage.sql),
+      kinds: new Rhythm(storage.sql, "kinds"),
+    };
     return findingsOf(await gather({ ...env, ...settings } as Env, memory, { now: () => NOON }));
   });
   expect(findings).toMatchObject([

@@ -14,6 +14,7 @@ import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/
 import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
+import type { SlowFunction } from "../../../src/operate/status/slow.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
 import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/statuses.ts";
@@ -30,6 +31,10 @@ const ago = (ms: number): number => NOON - ms;
 
 const rerunOfOne = (fields: Partial<JobFacts> = {}): JobFacts =>
   job({ id: 16, rerunOf: 1, enabledSinceMs: null, deletedMs: ago(DAY), ...fields });
+const SLOW: SlowFunction = {
+  ...{ name: "shop", events: 203, slow: 61, overMs: 13 * MINUTE, p95: 1_250, usualP95: 210 },
+  ...{ sinceMs: ago(HOUR), isLonger: false },
+};
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
   facts({ jobs: [job({ status: logFields === null ? null : log(logFields), ...fields })] });
 const ofLog = (fields: Partial<JobStatus>): Facts => ofJob({}, fields);
@@ -505,6 +510,27 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     quietFor(12 * HOUR + 1, 6 * HOUR),
     { summary: expect.stringContaining("was 6 hours") },
   ],
+  [
+    "function_slow",
+    facts({ slow: [] }),
+    facts({ slow: [SLOW] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(HOUR), affected: { count: 61, what: "events" } },
+      summary: `"shop" is slow: p95 1.25 s in the last 13 min, 210 ms the day before; 61 of 203 requests (30 %) took over twice as long, since ${new Date(ago(HOUR)).toISOString().slice(11, 16)} UTC.`,
+    },
+  ],
+  [
+    "function_slow",
+    facts({ slow: [] }),
+    facts({ slow: [{ ...SLOW, isLonger: true, sender: "http:ci" }] }),
+    { sender: "http:ci", summary: expect.stringMatching(/as sent by "http:ci", is slow.* for at least an hour\.$/) },
+  ],
+  [
+    "function_kind_quiet",
+    withCron(NOON),
+    withCron(NOON - 1),
+    { severity: "warning", sinceMs: ago(HOUR), summary: '"shop" has missed its cron "*/30 * * * *" twice in a row.' },
+  ],
   ["function_never_seen", unseenFor(HOUR), unseenFor(HOUR + 1), { severity: "warning", sinceMs: ago(HOUR + 1) }],
   [
     "attachment_undone",
@@ -515,6 +541,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
   ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
 ];
+
+function withCron(quietAfterMs: number): Facts {
+  const cron = { name: "shop", kind: "cron */30 * * * *", lastMs: ago(HOUR), by: "cron", everyMs: 0 } as const;
+  const kinds = [{ ...cron, quietAfterMs }];
+  return facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 0, kinds } });
+}
 
 function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {
   return facts({

@@ -73,6 +73,8 @@ const SCRIPTS: { readonly [route: string]: Permission } = {
   "DELETE /:script_name": "functions:edit",
   "GET /:script_name/script-settings": "functions:read",
   "GET /:script_name/health": "logs:read",
+  "GET /:script_name/expect": "logs:read",
+  "PUT /:script_name/expect": "logs:edit",
   "PATCH /:script_name/script-settings": "functions:edit",
 };
 /** null: any known caller. */

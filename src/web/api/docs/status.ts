@@ -12,7 +12,9 @@ export const Subject = z.discriminatedUnion("type", [
 
 /** What findings and incidents have in common. */
 export const FINDING = {
-  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject, rerun, receiver and sender."),
+  kind: z
+    .enum([...KINDS, ...WATCH_KINDS])
+    .describe("Unique together with subject, rerun, receiver, event_kind and sender."),
   severity: z
     .enum(["error", "warning"])
     .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
@@ -22,6 +24,10 @@ export const FINDING = {
     .strictObject({ id: z.int(), name: z.string() })
     .optional()
     .describe("Of `webhook_failing`: the receiver of alerts that fails. Id 1 is the webhook."),
+  event_kind: z
+    .string()
+    .optional()
+    .describe("Of `function_kind_quiet`: the type of the events, or `cron` and the expression."),
   sender: z
     .string()
     .optional()

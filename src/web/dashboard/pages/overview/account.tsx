@@ -11,7 +11,9 @@ import { functionPath } from "../functions/logging.tsx";
 /** Findings that the panel of functions shows. */
 const FUNCTION_KINDS: ReadonlySet<string> = new Set([
   "function_failing",
+  "function_slow",
   "function_quiet",
+  "function_kind_quiet",
   "function_off",
   "function_never_seen",
   "attachment_undone",

@@ -1,0 +1,156 @@
+import { MINUTE_MS } from "../../base/time.ts";
+import { sentBy, TRACED } from "../../formats/record/shares.ts";
+import { eventsOf, type FunctionCount, namedBy } from "../../ship/log/function-counts.ts";
+import { FUNCTION_HISTORY_MS } from "../../ship/log/function-hours.ts";
+import { cronOf, KINDS_KEPT } from "../../ship/log/seen-kinds.ts";
+import type { FunctionSetting } from "../../state/control/function-settings.ts";
+import { secondDueMs } from "./cron-due.ts";
+import type { KindFacts } from "./facts.ts";
+import { type Heard, heard, type Pulse, usualOf } from "./rhythm.ts";
+import { AFTER, QUIET_TIMES, quietAfterMs } from "./thresholds.ts";
+
+/** The name by which the rhythm of a function's kind of event is kept. */
+export function kindName(scriptName: string, kind: string): string {
+  return JSON.stringify([scriptName, kind]);
+}
+
+/** What is set of functions: those with a setting, and of these the expectations by kind. */
+type Settings = readonly Pick<FunctionSetting, "name" | "expect">[];
+
+type Expected = NonNullable<FunctionSetting["expect"]>[0];
+
+function expectedIn(settings: Settings): ReadonlyMap<string, Expected> {
+  return new Map(
+    settings.flatMap(({ name, expect = [] }) => expect.map((each) => [kindName(name, each.kind), each] as const)),
+  );
+}
+
+/** Up to then, nothing of the kind counts any more: its owner has forgotten it. */
+function isForgotten(expected: Expected | undefined, lastMs: number): boolean {
+  return expected?.everyMinutes === null && lastMs <= expected.setMs;
+}
+
+/**
+ * Kinds of events of functions with a counted name. Where the platform traces a function, what
+ * senders say of it is not heard.
+ */
+export function heardKinds(counts: readonly FunctionCount[], settings: Settings): Heard[] {
+  const set = expectedIn(settings);
+  return counts.flatMap((count) => {
+    const { scriptName, kinds = [] } = count;
+    const source = namedBy(count);
+    const told = scriptName === null ? [] : kinds.filter(({ sent }) => !sent || source !== TRACED);
+    return told.flatMap(({ kind, lastMs }) => {
+      const name = kindName(scriptName ?? "", kind);
+      return isForgotten(set.get(name), lastMs) ? [] : [{ name, lastMs, events: eventsOf(count), ...sentBy(source) }];
+    });
+  });
+}
+
+/** A kind with what is known of it; `facts` null: it is not expected, or not yet. */
+export interface KnownKind {
+  /** As of {@link kindName}. */
+  key: string;
+  facts: KindFacts | null;
+}
+
+/**
+ * What is expected of functions, by kind of event.
+ * @param pulses by {@link kindName}. @param counts of today and yesterday.
+ */
+export function knownKinds(
+  pulses: readonly (readonly [string, Pulse])[],
+  settings: Settings,
+  counts: readonly FunctionCount[],
+): KnownKind[] {
+  const set = expectedIn(settings);
+  const learned = new Map(pulses);
+  const owned = new Set(settings.map(({ name }) => name));
+  const full = new Map(
+    counts.flatMap(({ scriptName, kinds = [] }) =>
+      kinds.length < KINDS_KEPT ? [] : [[scriptName, new Set(kinds.map(({ kind }) => kind))]],
+    ),
+  );
+  return [...new Set([...learned.keys(), ...set.keys()])].map((key) => {
+    const [name, kind] = JSON.parse(key) as [string, string];
+    // Of a function with more kinds than are counted, those that are not there may go on.
+    const isHidden = full.get(name)?.has(kind) === false;
+    const pulse = learned.get(key);
+    const expected = isHidden ? null : expectationOf(kind, pulse, set.get(key));
+    const sender = owned.has(name) ? {} : sentBy(pulse?.sender);
+    return { key, facts: expected && { name, kind, lastMs: pulse?.lastMs ?? null, ...sender, ...expected } };
+  });
+}
+
+/** null: none, or not yet. */
+function expectationOf(
+  kind: string,
+  pulse: Pulse | undefined,
+  set: Expected | undefined,
+): Pick<KindFacts, "quietAfterMs" | "by" | "everyMs"> | null {
+  if (set !== undefined && set.everyMinutes !== null) {
+    const everyMs = set.everyMinutes * MINUTE_MS;
+    const fromMs = Math.max(set.setMs, pulse?.lastMs ?? 0);
+    return { by: "set", everyMs, quietAfterMs: fromMs + QUIET_TIMES * everyMs + AFTER.due };
+  }
+  if (pulse === undefined || isForgotten(set, pulse.lastMs)) return null;
+  const cron = cronOf(kind);
+  const dueMs = cron === null ? null : secondDueMs(cron, pulse.lastMs);
+  if (dueMs !== null) return { by: "cron", everyMs: 0, quietAfterMs: dueMs + AFTER.due };
+  const usual = usualOf(pulse);
+  return usual && { by: "learned", everyMs: usual.longestGapMs, quietAfterMs: quietAfterMs(usual) };
+}
+
+export function isKindQuiet(facts: KindFacts | null, untilMs: number): facts is KindFacts {
+  return facts !== null && untilMs > facts.quietAfterMs;
+}
+
+/**
+ * Learned kinds to forget: those that their owner has, that are silent for thirty days beyond what
+ * is expected, or whose function is deleted.
+ * @param isGone nothing is counted of such a function in thirty days.
+ */
+export function goneKinds(
+  known: readonly KnownKind[],
+  settings: Settings,
+  pulses: readonly (readonly [string, Pulse])[],
+  isGone: (scriptName: string) => boolean,
+  nowMs: number,
+): Set<string> {
+  const set = expectedIn(settings);
+  const facts = new Map(known.map((each) => [each.key, each.facts]));
+  const gone = pulses.filter(([key, { lastMs }]) => {
+    const quietMs = facts.get(key)?.quietAfterMs ?? Number.POSITIVE_INFINITY;
+    if (isForgotten(set.get(key), lastMs) || nowMs - quietMs > FUNCTION_HISTORY_MS) return true;
+    return nowMs - lastMs < FUNCTION_HISTORY_MS && isGone((JSON.parse(key) as [string, string])[0]);
+  });
+  return new Set(gone.map(([key]) => key));
+}
+
+/** When the next of what is set, or known from a cron, is quiet if nothing comes; null: none. */
+export function nextDueMs(kinds: readonly KindFacts[], nowMs: number): number | null {
+  const due = kinds.filter((each) => each.by !== "learned" && each.sender === undefined && each.quietAfterMs >= nowMs);
+  return due.length === 0 ? null : Math.min(...due.map((each) => each.quietAfterMs)) + 1;
+}
+
+/** One function's kinds of events as they are shown: also those that no check has seen yet. */
+export function shownKinds(
+  pulses: readonly (readonly [string, Pulse])[],
+  setting: FunctionSetting | null,
+  count: FunctionCount | null,
+): { kind: string; everyMinutes: number | null; lastMs: number | null; facts: KindFacts | null }[] {
+  const settings = setting === null ? [] : [setting];
+  const all = new Map(pulses);
+  for (const { name: key, lastMs } of heardKinds(count === null ? [] : [count], settings)) {
+    const before = all.get(key) ?? heard(null, lastMs, lastMs);
+    all.set(key, { ...before, lastMs: Math.max(before.lastMs, lastMs) });
+  }
+  const set = expectedIn(settings);
+  return knownKinds([...all], settings, [])
+    .filter(({ key }) => !isForgotten(set.get(key), all.get(key)?.lastMs ?? 0))
+    .map(({ key, facts }) => ({
+      ...{ kind: (JSON.parse(key) as [string, string])[1], everyMinutes: set.get(key)?.everyMinutes ?? null },
+      ...{ lastMs: all.get(key)?.lastMs ?? null, facts },
+    }))
+    .sort((a, b) => (b.lastMs ?? 0) - (a.lastMs ?? 0));
+}
