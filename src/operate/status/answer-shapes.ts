@@ -46,6 +46,13 @@ const Slots = z.array(
   }),
 );
 
+const Times = z.array(
+  z.looseObject({
+    ...{ scriptName: z.string(), source: z.string(), usual: z.array(z.number()) },
+    slots: z.array(z.looseObject({ slot: z.number(), events: z.number(), wall: z.array(z.number()) })),
+  }),
+);
+
 const Account = z.looseObject({
   counts: numbers("processed", "routed", "not_enabled", "not_routed", "set_aside", "discarded"),
   intakeLost: z.number(),
@@ -63,6 +70,7 @@ const Account = z.looseObject({
   storedBytes: z.number(),
   load: numbers("parts", "bytes").nullable(),
   failing: Slots,
+  slower: Times.optional(),
   inSeconds: z.array(numbers("events", "lastMs")),
   crowded: z.array(z.looseObject({ source: z.string(), what: z.enum(["refused", "summed"]) })),
   keptSinceMs: Ms.optional(),

@@ -3,18 +3,8 @@ import { clock, count, share, took } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { addedSketch, bucketOf, quantile, type Sketch } from "../../ship/log/function-health.ts";
-import { SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
+import { type FunctionTimes, SLOT_MS, SLOTS_LATELY, SLOW_BY_MS } from "../../ship/log/health-slots.ts";
 import { type Found, head, shown } from "./finding-text.ts";
-
-/** The wall times of a function in the last hour, by slot, and in the day before. */
-export interface FunctionTimes {
-  scriptName: string;
-  /** Who sent the events; "": it is unknown. */
-  source: Source;
-  /** In no order. */
-  slots: readonly { slot: number; events: number; wall: Sketch }[];
-  usual: Sketch;
-}
 
 /** A function of whose invocations more than usual take long. */
 export interface SlowFunction {
@@ -42,7 +32,7 @@ const SLOTS_SEEN = 3;
  * is slow when `share` of its events are, and `least` at least. What is usual is known from
  * `usualEvents`.
  */
-export const SLOW = { times: 2, moreMs: 100, share: 0.05, least: 10, usualEvents: 100 } as const;
+export const SLOW = { times: 2, moreMs: SLOW_BY_MS, share: 0.05, least: 10, usualEvents: 100 } as const;
 
 /** Those that are slow now, the slowest against what is usual first. */
 export function slowOf(all: readonly FunctionTimes[], nowMs: number): SlowFunction[] {
@@ -61,7 +51,7 @@ export function slowOf(all: readonly FunctionTimes[], nowMs: number): SlowFuncti
     const end = newestFirst.findIndex((each) => each.slot < first && !isSlow(each.wall));
     const run = (end === -1 ? newestFirst : newestFirst.slice(0, end)).filter((each) => isSlow(each.wall));
     const sinceMs = Math.min(...run.map(({ slot }) => slot)) * SLOT_MS;
-    const isLonger = end === -1 && slots.length >= SLOTS_KEPT;
+    const isLonger = end === -1 && slots.length >= SLOTS_LATELY;
     const overMs = nowMs - first * SLOT_MS;
     return [{ ...{ name, events, slow, overMs, p95, usualP95, sinceMs, isLonger }, ...sentBy(source) }];
   });

@@ -4,7 +4,15 @@ import { HOUR_MS, hourOf } from "../../base/time.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
-import { addedHealth, type Health, invocations, NO_HEALTH } from "./function-health.ts";
+import {
+  addedHealth,
+  addedSketch,
+  type Health,
+  invocations,
+  NO_HEALTH,
+  quantile,
+  type Sketch,
+} from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
 import { type HealthOf, keyOf, named, ofKey, SUMMED } from "./health-keys.ts";
 
@@ -86,6 +94,21 @@ export interface VersionRan extends Omit<VersionSeen, "lastMs" | "source"> {
   events: number;
   failed: number;
 }
+
+/** The wall times of a function in the last hour, by slot, and in the day before. */
+export interface FunctionTimes {
+  scriptName: string;
+  source: HealthOf["source"];
+  /** In no order. */
+  slots: readonly { slot: number; events: number; wall: Sketch }[];
+  usual: Sketch;
+}
+
+/** By so many ms at least is a function slower than usual that is called slow. */
+export const SLOW_BY_MS = 100;
+
+/** Functions of which that is asked, the busiest: the day before is read of each. */
+const TIMED_MAX = 20;
 
 /** By key. */
 type Entries = Map<string, Ran>;
@@ -203,6 +226,22 @@ export class HealthSlots extends Tables {
         }),
       ),
     );
+  }
+
+  /** Of functions that are slower now than in the day before. */
+  slower(nowMs: number): FunctionTimes[] {
+    const now = hourOf(nowMs);
+    const lately = this.slots(null, slotOf(nowMs) - SLOTS_LATELY + 1, Number.MAX_SAFE_INTEGER, nowMs);
+    const times = timesOf(lately).filter(({ slots }) => p95Of(slots.slice(-SLOTS_NOW)) > SLOW_BY_MS);
+    const events = ({ slots }: FunctionTimes): number => slots.reduce((sum, slot) => sum + slot.events, 0);
+    const busiest = times.sort((a, b) => events(b) - events(a));
+    return fairly(busiest, TIMED_MAX, ({ source }) => source).flatMap((each) => {
+      const before = this.hours(each.scriptName, now - 24, now, nowMs).filter(({ source }) => source === each.source);
+      const usual = before.reduce<Sketch>((sum, { health }) => addedSketch(sum, health.wall), []);
+      return p95Of(each.slots.slice(-SLOTS_NOW)) > (quantile(usual, 0.95) ?? Number.POSITIVE_INFINITY) + SLOW_BY_MS
+        ? [{ ...each, usual }]
+        : [];
+    });
   }
 
   /** Forgets a function. */
@@ -470,6 +509,41 @@ export function joinedSlots(all: readonly FunctionSlots[]): FunctionSlots[] {
         addedVersion,
       ),
     };
+  });
+}
+
+/** The last slots, which tell how it is now. */
+const SLOTS_NOW = 3;
+
+function p95Of(slots: FunctionTimes["slots"]): number {
+  return (
+    quantile(
+      slots.reduce<Sketch>((sum, { wall }) => addedSketch(sum, wall), []),
+      0.95,
+    ) ?? 0
+  );
+}
+
+/** Of each function, its slots in order. */
+function timesOf(lately: readonly RanIn[]): FunctionTimes[] {
+  return joinedTimes(
+    lately.map(({ scriptName, source, at, health: { wall, ...health } }) => ({
+      ...{ scriptName, source, usual: [], slots: [{ slot: at, events: invocations(health), wall }] },
+    })),
+  );
+}
+
+/** The answers of all shards as one. */
+export function joinedTimes(all: readonly FunctionTimes[]): FunctionTimes[] {
+  return [...Map.groupBy(all, (each) => keyOf({ ...each, version: "" })).values()].map((parts) => {
+    const [{ scriptName, source }] = parts as [FunctionTimes];
+    const slots = joined(
+      parts.flatMap((part) => part.slots),
+      ({ slot }) => slot,
+      (a, b) => ({ slot: a.slot, events: a.events + b.events, wall: addedSketch(a.wall, b.wall) }),
+    );
+    const usual = parts.reduce<Sketch>((sum, part) => addedSketch(sum, part.usual), []);
+    return { scriptName, source, slots: slots.sort((a, b) => a.slot - b.slot), usual };
   });
 }
 

@@ -795,6 +795,7 @@ export class TraceLog extends DurableObject<Env> {
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),
+      slower: this.#health.slower(platform.now()),
       crowded: this.#sent.crowded(platform.now()),
       keptSinceMs: this.#keptSinceMs(),
     });

@@ -1,9 +1,9 @@
 /** From when on a function is said to be slow, and since when. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FunctionTimes, SLOW, slowOf } from "../../../src/operate/status/slow.ts";
+import { SLOW, slowOf } from "../../../src/operate/status/slow.ts";
 import { bucketOf, type Sketch } from "../../../src/ship/log/function-health.ts";
-import { SLOT_MS } from "../../../src/ship/log/health-slots.ts";
+import { type FunctionTimes, SLOT_MS } from "../../../src/ship/log/health-slots.ts";
 import { NOON } from "../../formats/record/samples.ts";
 
 const NOW = NOON + 3 * 60_000;

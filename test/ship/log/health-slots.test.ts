@@ -3,8 +3,16 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
+import { slowFindings, slowOf } from "../../../src/operate/status/slow.ts";
 import type { PartHead } from "../../../src/ship/log/append-types.ts";
-import { addedHealth, BUCKETS, type Health, invocations, NO_HEALTH } from "../../../src/ship/log/function-health.ts";
+import {
+  addedHealth,
+  BUCKETS,
+  bucketOf,
+  type Health,
+  invocations,
+  NO_HEALTH,
+} from "../../../src/ship/log/function-health.ts";
 import {
   DETAILED_MAX,
   type FunctionSlots,
@@ -325,6 +333,40 @@ describe("the last hour of functions that fail", () => {
     setClock(NOON);
     for (const n of [0, 1]) await count({ shop: failing(1, NOON) }, NOON, n);
     expect((await asked()).map(({ slots }) => slots[0]?.failed)).toEqual([2]);
+  });
+});
+
+describe("what is slower than in the day before", () => {
+  const slower = async () => (await both().status()).slower ?? [];
+
+  it("is told with its times, over shards; what is as it was, or new, is not", async () => {
+    const clock = setClock(NOON);
+    for (const n of [0, 1])
+      await count({ shop: wentWell(100, bucketOf(40)), till: wentWell(100, bucketOf(900)) }, NOON, n);
+    clock.advance(2 * HOUR_MS);
+    const now = clock.nowMs();
+    const slow = wentWell(30, bucketOf(3_000));
+    for (const n of [0, 1]) await count({ shop: slow, till: wentWell(9, bucketOf(900)), fresh: slow }, now, n);
+    expect(await slower()).toEqual([
+      {
+        ...{ scriptName: "shop", source: "tail", usual: [bucketOf(40), 200] },
+        slots: [{ slot: slotOf(now), events: 60, wall: [bucketOf(3_000), 60] }],
+      },
+    ]);
+    const findings = slowFindings(slowOf(await slower(), now));
+    expect(findings.map(({ summary }) => summary)).toEqual([
+      expect.stringMatching(/^"shop" is slow: p95 .* s in the last .* min, .* ms the day before; 60 of 60/),
+    ]);
+  });
+
+  it("is that of its sender alone", async () => {
+    const clock = setClock(NOON);
+    await count({ shop: wentWell(100, bucketOf(3_000)) }, NOON);
+    await count({ shop: wentWell(100, bucketOf(40)) }, NOON, 0, "http:ci");
+    clock.advance(2 * HOUR_MS);
+    for (const source of ["tail", "http:ci"])
+      await count({ shop: wentWell(30, bucketOf(3_000)) }, clock.nowMs(), 0, source);
+    expect((await slower()).map(({ source }) => source)).toEqual(["http:ci"]);
   });
 });
 
