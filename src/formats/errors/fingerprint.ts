@@ -36,12 +36,42 @@ function nameOf(name: string): string {
 const LISTS = /valid|zod|schema/i;
 
 /**
- * Sixteen hexadecimal digits that name a problem.
+ * What errors of one problem have in common, wherever they were thrown.
  * @param functionKey of the function, and of who sent its events.
  */
-export function problemId(functionKey: string, { name, message, frame }: Cause): string {
+export function kinOf(functionKey: string, { name, message }: Cause): string {
   const said = skeletonOf(message, LISTS.test(name) ? 1 : undefined);
-  // Where the code says where it was thrown, a message that is all values says nothing more.
-  const text = JSON.stringify([functionKey, name, said === "" && frame === "" ? message : said, frame]);
+  return JSON.stringify([functionKey, name, said]);
+}
+
+/** Sixteen hexadecimal digits that name a problem. */
+export function problemId(functionKey: string, cause: Cause): string {
+  const text = JSON.stringify([kinOf(functionKey, cause), cause.frame]);
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** A problem, as {@link sameAs} compares it. */
+export interface Known extends Cause {
+  id: string;
+  functionKey: string;
+  count: number;
+}
+
+/**
+ * The same error often comes with a stack and without one: from another path, of a version that was
+ * built otherwise, or cut off. What has no frame counts with its kin that has one.
+ * @returns by id, the problem with which another one counts; of several, the most frequent.
+ */
+export function sameAs(problems: readonly Known[]): ReadonlyMap<string, string> {
+  const framed = new Map<string, Known>();
+  for (const each of problems) {
+    const before = framed.get(kinOf(each.functionKey, each));
+    if (each.frame !== "" && (before?.count ?? -1) < each.count) framed.set(kinOf(each.functionKey, each), each);
+  }
+  return new Map(
+    problems.flatMap((each) => {
+      const kin = each.frame === "" ? framed.get(kinOf(each.functionKey, each)) : undefined;
+      return kin === undefined ? [] : [[each.id, kin.id]];
+    }),
+  );
 }

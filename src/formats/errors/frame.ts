@@ -14,6 +14,10 @@ const FOREIGN =
 /** Names that a minifier gives, and what it makes different with each build. */
 const SHORT = /^(?:[\w$]{1,2}|(?=.*[\d$_])[\w$]{3}|[a-z][A-Z]\w|[a-z]\w?[A-Z])$/;
 
+/** Handlers of the runtime, and its classes: whatever goes wrong in a Worker passes them. */
+const EVERYWHERE =
+  /^(?:fetch|scheduled|queue|tail|email|alarm|trace|test|run|main|handler?|webSocket(?:Message|Close|Error)|next|then|invoke)$|^(?:Promise|Array|Map|Set|JSON|String|RegExp|Reflect|(?:Readable|Writable|Transform)Stream|EventTarget|WebSocket|AsyncGenerator)\.|^\$/;
+
 /**
  * The name of the topmost function of the Worker's own in a stack of V8, as far as the next
  * deployment will call it the same: lines, columns and files change with each, and so do the names
@@ -29,7 +33,7 @@ export function topFrame(stack: string): string {
     const place = within ?? bare ?? "";
     if (called === undefined || !/:\d+(?::\d+)?$/.test(place) || FOREIGN.test(place)) continue;
     const name = nameOf(called);
-    if (name !== "") return name.slice(0, FRAME_MAX);
+    if (name !== "" && !EVERYWHERE.test(name)) return name.slice(0, FRAME_MAX);
   }
   return "";
 }

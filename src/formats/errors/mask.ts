@@ -57,7 +57,10 @@ function withoutNumbers(message: string): string {
 }
 
 function details(text: string): string {
-  const flat = text.replace(/[\s\p{C}]+/gu, " ").trim();
+  const flat = text
+    .replace(/[\s\p{C}]+/gu, " ")
+    .trim()
+    .replace(/\bInvalid URL: .*/, "Invalid URL: #");
   const parsing = flat.replace(/Unexpected token .{1,120}? is not valid JSON/g, "Unexpected token # is not valid JSON");
   const plain = withoutJson(parsing.includes(" is not ") ? parsing.replace(SHORT_NAME, "#") : parsing);
   const unquoted = /["'`“”‘’„«»‹›「」『』]/.test(plain) ? plain.replace(QUOTED, quotedOf) : plain;
@@ -150,7 +153,9 @@ function quotedOf(quoted: string, at: number, all: string): string {
   const text = quoted.slice(1, -1);
   const [before, after] = [all.slice(Math.max(0, at - 24), at), all.slice(at + quoted.length, at + quoted.length + 12)];
   const isName = /^[\p{L}_$][\p{L}\p{N}_$.-]{0,60}$/u.test(text) && (NAMED_BY.test(before) || NAMED_AS.test(after));
-  if (isName) return `'${wordOf(text)}'`;
+  // Of a table.
+  const isKey = /^[a-z_]+\.[A-Za-z_]+$/.test(text) && /\bkey $/.test(before);
+  if (isName || isKey) return `'${text.split(".").map(wordOf).join(".")}'`;
   // Marks stay: what was expected.
   return /^[,;:(){}[\]<>]{1,2}$/.test(text) ? `'${text}'` : "#";
 }
@@ -233,7 +238,10 @@ function collapsed(text: string): string {
 const CODE =
   /(?:^|[{,\s"'])(?:code|errorCode|error_code|error)["']?\s*[:=]\s*["']?([A-Za-z][A-Za-z_.-]{2,39})["']?\s*(?:[,}\]]|$)/;
 
-/** JSON, and objects as they are logged, as `{#}` or `{code: …}`. */
+/** What an answer says went wrong. */
+const SAID = /"(?:message|error_description|detail|title)"\s*:\s*"((?:[^"\\]|\\.){3,120})/;
+
+/** JSON, and objects as they are logged, as `{#}` and what it says, or as `{code: …}`. */
 function withoutJson(text: string): string {
   if (!/[{[]/.test(text)) return text;
   let [out, from] = ["", 0];
@@ -242,7 +250,8 @@ function withoutJson(text: string): string {
     if (!isObject && !(text[at] === "[" && /^\[ ?["'{[\]0-9-]/.test(text.slice(at, at + 3)))) continue;
     const end = endOf(text, at);
     const [, code] = CODE.exec(text.slice(at + 1, Math.min(end, at + 600))) ?? [];
-    out += text.slice(from, at) + (code === undefined ? "{#}" : `{code: ${code}}`);
+    const [, said = ""] = text[at] === "{" ? (SAID.exec(text.slice(at, Math.min(end, at + 600))) ?? []) : [];
+    out += text.slice(from, at) + (code === undefined ? `{#} ${said.replace(/[{}[\]"\\]+/g, " ")}` : `{code: ${code}}`);
     from = end;
     at = end - 1;
   }
