@@ -3,10 +3,9 @@ import { type FailingRule, fails, ruleOf } from "../../base/failing-setting.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { platform, within } from "../../base/platform.ts";
 import { readFunctionFailing, readLogShards } from "../../config.ts";
-import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { invocations } from "./function-health.ts";
-import { SLOT_MS, type Slot } from "./function-health-hours.ts";
+import { type FunctionSlots, SLOT_MS, type Slot } from "./function-health-hours.ts";
 
 /** Slots by which a function fails, the one that is under way included: 10 to 15 minutes. */
 export const SLOTS_SEEN = 3;
@@ -26,22 +25,14 @@ const WAKE_MS = 2_000;
 /** Invocations, and how many of them failed. */
 export type Ran = Pick<Slot, "events" | "failed">;
 
-interface Failing {
-  scriptName: string;
-  source: Source;
-  slots: readonly Slot[];
-}
-
 /** The sum of the slots by which a function fails. */
 export function seenOf(slots: readonly Slot[], nowMs: number): Ran {
   return sumOf(slots.filter(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN));
 }
 
 export function sumOf(all: readonly Ran[]): Ran {
-  return all.reduce((sum, { events, failed }) => ({ events: sum.events + events, failed: sum.failed + failed }), {
-    events: 0,
-    failed: 0,
-  });
+  const sum = (of: keyof Ran): number => all.reduce((before, each) => before + each[of], 0);
+  return { events: sum("events"), failed: sum("failed") };
 }
 
 /** Whether it fails by its rule, and did not without what came last. */
@@ -57,7 +48,7 @@ export function crosses(rule: FailingRule, after: Ran, last: Ran): boolean {
  */
 export class Waker {
   readonly #env: Pick<Env, "WATCH">;
-  readonly #failing: (nowMs: number) => readonly Failing[];
+  readonly #failing: (nowMs: number) => readonly FunctionSlots[];
   /** Of functions that failed since the last look. */
   readonly #fresh = new Map<string, Ran>();
   #askedMs = Number.NEGATIVE_INFINITY;
@@ -65,7 +56,7 @@ export class Waker {
   #isDue = false;
 
   /** @param failing what failed in the last hour, here. */
-  constructor(env: Pick<Env, "WATCH">, failing: (nowMs: number) => readonly Failing[]) {
+  constructor(env: Pick<Env, "WATCH">, failing: (nowMs: number) => readonly FunctionSlots[]) {
     this.#env = env;
     this.#failing = failing;
   }
@@ -119,7 +110,7 @@ export class Waker {
   }
 }
 
-function keyOf({ scriptName, source }: Pick<Failing, "scriptName" | "source">): string {
+function keyOf({ scriptName, source }: Omit<FunctionSlots, "slots">): string {
   return JSON.stringify([scriptName, source]);
 }
 
