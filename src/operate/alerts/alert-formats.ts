@@ -171,7 +171,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
     write: (alert, to) => ({
       to: to.url,
       subject: cut(`logship: ${headline(alert)}`, LIMITS.mailSubject),
-      text: `${[headline(alert), ...lines(alert), ...pagesOf(alert).map(({ text, href }) => `${text}${href}`)].join("\n\n")}\n`,
+      text: `${[headline(alert), ...lines(alert), ...pageLines(alert)].join("\n\n")}\n`,
     }),
   },
 };
@@ -212,11 +212,9 @@ function morePages({ data: { links } }: CallBody): { href: string; text: string 
   ];
 }
 
-/** All pages, each as a line of plain text begins. */
-function pagesOf(alert: CallBody): { href: string; text: string }[] {
-  const { url } = alert.data;
-  const links = morePages(alert).map(({ href, text }) => ({ href, text: `${text}: ` }));
-  return [...links, ...(url === undefined ? [] : [{ href: url, text: "" }])];
+/** All pages, each as a line of plain text. */
+function pageLines(alert: CallBody): string[] {
+  return [...morePages(alert).map(({ href, text }) => `${text}: ${href}`), alert.data.url ?? []].flat();
 }
 
 function slackLinks(alert: CallBody): string[] {
@@ -224,9 +222,7 @@ function slackLinks(alert: CallBody): string[] {
 }
 
 function discordText(alert: CallBody): string {
-  const links = morePages(alert)
-    .map(({ href, text }) => `\n[${text}](${href})`)
-    .join("");
+  const links = morePages(alert).reduce((all, { href, text }) => `${all}\n[${text}](${href})`, "");
   return cut(discordEscaped(lines(alert).join("\n")), LIMITS.discordText - links.length) + links;
 }
 

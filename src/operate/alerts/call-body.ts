@@ -96,7 +96,7 @@ export function callBody(
       summary: plain(finding.summary),
       advice: plain(finding.advice),
       ...namesOf(finding),
-      ...(origin !== null && { url: linkTo(origin, finding), ...linksIn(origin, finding) }),
+      ...(origin !== null && { url: linkTo(origin, finding), links: pageLinks(origin, finding) }),
       ...(finding.links?.version !== undefined && { version: plain(finding.links.version).slice(0, OWN_NAME_MAX) }),
     },
   });
@@ -133,11 +133,6 @@ function worstFirst(a: CallBody["data"], b: CallBody["data"]): number {
 function alsoOf({ incident, kind, subject, severity, summary, job_name, receiver }: CallBody["data"]): Also {
   const names = { subject: subject && subjectOf(subject, OWN_NAME_MAX), job_name, receiver };
   return { incident, kind, severity, summary: summary.slice(0, ALSO_TEXT_MAX).toWellFormed(), ...names };
-}
-
-function linksIn(origin: string, finding: Finding): Pick<CallBody["data"], "links"> {
-  const links = pageLinks(origin, finding);
-  return Object.keys(links).length === 0 ? {} : { links };
 }
 
 /** The body of a test call. @param origin as of {@link callBody}. */

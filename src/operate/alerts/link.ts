@@ -30,17 +30,22 @@ export function linkTo(origin: string, { kind, subject, rerun }: Pick<Finding, "
   return page.length <= LINK_MAX ? page : statusLink(origin);
 }
 
-/** The pages that a finding links; none that is too long. */
-export function pageLinks(
-  origin: string,
-  { kind, links }: Pick<Finding, "kind" | "links">,
-): { problem?: string; first_record?: string } {
+/** Further pages, as of {@link linkTo}. */
+interface PageLinks {
+  problem?: string | undefined;
+  first_record?: string | undefined;
+}
+
+/** The pages that a finding links; one that is too long is left out. undefined: none. */
+export function pageLinks(origin: string, { kind, links }: Pick<Finding, "kind" | "links">): PageLinks | undefined {
   const { problem, firstRecord } = links ?? {};
-  const pages = {
-    ...(problem !== undefined && { problem: `${origin}${problemPath(problem)}` }),
-    ...(firstRecord !== undefined && { first_record: `${origin}${firstRecordPath(kind, firstRecord)}` }),
+  const page = (path: string | undefined) =>
+    path === undefined || origin.length + path.length > LINK_MAX ? undefined : `${origin}${path}`;
+  const pages: PageLinks = {
+    problem: page(problem && problemPath(problem)),
+    first_record: page(firstRecord && firstRecordPath(kind, firstRecord)),
   };
-  return Object.fromEntries(Object.entries(pages).filter(([, page]) => page.length <= LINK_MAX));
+  return pages.problem === undefined && pages.first_record === undefined ? undefined : pages;
 }
 
 export function problemPath(id: string): string {

@@ -3,10 +3,9 @@ import { type FailingRule, fails, ruleOf } from "../../base/failing-setting.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { platform, within } from "../../base/platform.ts";
 import { readFunctionFailing, readLogShards } from "../../config.ts";
-import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { invocations } from "./function-health.ts";
-import { type Counts, SLOT_MS, type Slot } from "./health-slots.ts";
+import { type Counts, type FunctionSlots, SLOT_MS, type Slot } from "./health-slots.ts";
 
 /** Slots by which a function fails, the one that is under way included: 10 to 15 minutes. */
 export const SLOTS_SEEN = 3;
@@ -23,22 +22,14 @@ const FRESH_MAX = 400;
 /** Deadline of the call, in ms. Nothing waits for it but the platform. */
 const WAKE_MS = 2_000;
 
-interface Failing {
-  scriptName: string;
-  source: Source;
-  slots: readonly Slot[];
-}
-
 /** The sum of the slots by which a function fails. */
 export function seenOf(slots: readonly Slot[], nowMs: number): Counts {
   return sumOf(slots.filter(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN));
 }
 
 export function sumOf(all: readonly Counts[]): Counts {
-  return all.reduce((sum, { events, failed }) => ({ events: sum.events + events, failed: sum.failed + failed }), {
-    events: 0,
-    failed: 0,
-  });
+  const sum = (of: keyof Counts): number => all.reduce((before, each) => before + each[of], 0);
+  return { events: sum("events"), failed: sum("failed") };
 }
 
 /** Whether it fails by its rule, and did not without what came last. */
@@ -54,7 +45,7 @@ export function crosses(rule: FailingRule, after: Counts, last: Counts): boolean
  */
 export class Waker {
   readonly #env: Pick<Env, "WATCH">;
-  readonly #failing: (nowMs: number) => readonly Failing[];
+  readonly #failing: (nowMs: number) => readonly FunctionSlots[];
   /** Of functions that failed since the last look. */
   readonly #fresh = new Map<string, Counts>();
   #askedMs = Number.NEGATIVE_INFINITY;
@@ -62,7 +53,7 @@ export class Waker {
   #isDue = false;
 
   /** @param failing what failed in the last hour, here. */
-  constructor(env: Pick<Env, "WATCH">, failing: (nowMs: number) => readonly Failing[]) {
+  constructor(env: Pick<Env, "WATCH">, failing: (nowMs: number) => readonly FunctionSlots[]) {
     this.#env = env;
     this.#failing = failing;
   }
@@ -116,7 +107,7 @@ export class Waker {
   }
 }
 
-function keyOf({ scriptName, source }: Pick<Failing, "scriptName" | "source">): string {
+function keyOf({ scriptName, source }: Omit<FunctionSlots, "slots">): string {
   return JSON.stringify([scriptName, source]);
 }
 

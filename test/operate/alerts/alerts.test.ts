@@ -55,6 +55,19 @@ describe("a receiver of alerts", () => {
     expect(post.calls.every(({ redirect }) => redirect === "manual")).toBe(true);
   });
 
+  it("that is a pager is called for each incident, by its id, where others get one message", async () => {
+    await add();
+    await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });
+    await add({ name: "genie", format: "opsgenie", address: undefined, secret: "key-of-opsgenie-1" });
+    await begin(1, 2, 3);
+    expect(said().toSorted()).toEqual([...Array(3).fill("api"), ...Array(3).fill("events trigger"), "hooks"]);
+    const keys = post.calls.map(({ raw }) => (JSON.parse(raw) as { dedup_key?: string }).dedup_key);
+    expect(new Set(keys.filter((each) => each !== undefined)).size).toBe(3);
+    post.calls.length = 0;
+    for (const minute of [5, 10, 15, 20]) await checkAt(minute);
+    expect(said().toSorted()).toEqual([...Array(3).fill("api"), ...Array(3).fill("events resolve"), "hooks"]);
+  });
+
   it("that hangs or fails holds up no other, is a finding by its name, and is told once it answers", async () => {
     const chat = await add();
     const pager = await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });

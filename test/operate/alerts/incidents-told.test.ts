@@ -393,13 +393,13 @@ describe("what opens together, or becomes worse", () => {
       subject: { type: "function", name },
       summary: `${name} fails.`,
     });
-  const messages = (): string[][] => post.calls.map((each) => saidBy([each]));
+  const messages = (): string[][] => post.calls.map((each) => saidBy([each]).toSorted());
 
   it("is one message, the worst first, and each end is told; ends that come together are one message", async () => {
     await putWebhook();
     const found = [failing("a"), { ...failing("made up"), sender: "http:ci" }, of(7), failing("b")];
     for (const minute of [0, 1]) await checkAt(minute, found);
-    expect(messages()).toEqual([
+    expect([saidBy(post.calls)]).toEqual([
       ["opened 7", expect.stringMatching(/^opened [ab]$/), expect.stringMatching(/^opened [ab]$/), "opened made up"],
     ]);
     const [{ id, body }] = post.calls as [Call];
@@ -443,6 +443,20 @@ describe("what opens together, or becomes worse", () => {
     const taken = [...ids.values()].map((raw) => saidBy([{ ...tried, body: JSON.parse(raw) as Call["body"] }]));
     expect(taken.flat().toSorted()).toEqual(["opened 1", "opened 2", "opened 3", "opened 4"]);
     expect(taken.length).toBeLessThan(4);
+  });
+
+  it("is about ends or about beginnings: what ends and what opens with one check are two", async () => {
+    await putWebhook();
+    await begin(1, 2);
+    for (const minute of [5, 10]) await checkAt(minute);
+    for (const minute of [15, 20]) await checkAt(minute, [of(3), of(4)]);
+    const types = post.calls.map(({ body }) => body.type);
+    expect(types.toSorted()).toEqual(["incident.opened", "incident.opened", "incident.over"]);
+    expect(messages().toSorted()).toEqual([
+      ["opened 1", "opened 2"],
+      ["opened 3", "opened 4"],
+      ["over 1", "over 2"],
+    ]);
   });
 
   it("keeps its id over a crash between the call and its note, though more opens meanwhile", async () => {

@@ -278,15 +278,15 @@ describe("the alerts", () => {
   it("are about some Workers and searches, as the form says, which the list shows", async () => {
     const admin = await Visitor.signedIn();
     const fields = { format: "slack", name: "shop", address: SLACK };
-    const wrong = await admin.submit(AT, { ...fields, workers: "shop-*", searches: "7, seven" });
-    expect([wrong.status, wrong.html.includes('value="7, seven"')]).toEqual([400, true]);
-    expect((await admin.submit(AT, { ...fields, workers: " shop-*,,till ", searches: "7" })).status).toBe(303);
+    const wrong = await admin.submit(AT, { ...fields, routes: "shop-*, search 0" });
+    expect([wrong.status, wrong.html.includes('value="shop-*, search 0"')]).toEqual([400, true]);
+    expect((await admin.submit(AT, { ...fields, routes: " shop-*,,till , search 7" })).status).toBe(303);
     const text = await textAt(AT);
     expect(text).toContain("only about shop-*, till, search 7");
     expect(text).toContain("Problems of jobs and the account are sent nowhere");
-    expect((await admin.get(`${AT}/2`)).html).toContain('value="shop-*, till"');
+    expect((await admin.get(`${AT}/2`)).html).toContain('value="shop-*, till, search 7"');
     const same = { name: "shop", address: "https://hooks.slack.com/****", enabled: "on" };
-    await admin.submit(`${AT}/2`, { ...same, workers: "", searches: "" });
+    await admin.submit(`${AT}/2`, { ...same, routes: "" });
     expect(await textAt(AT)).not.toMatch(/only about|sent nowhere/);
   });
 

@@ -5,7 +5,7 @@ import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/alerts
 import { type Faults, unnamed } from "../../parts/faults.tsx";
 import { Check, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import { labelOf, type Receiver } from "./alert-view.tsx";
+import { labelOf, type Receiver, routesText } from "./alert-view.tsx";
 
 /** A rejected form. */
 export interface Refused {
@@ -85,24 +85,15 @@ export const Settings: FC<{
         />
       )}
       {!isWebhook && (
-        <>
-          <Field
-            name="workers"
-            label="Only about these Workers"
-            value={form?.get("workers") ?? (of?.routes?.workers ?? []).join(", ")}
-            error={faults.at("routes")}
-            hint="Names with commas between; * stands for any characters. Empty, with no search: about everything, jobs and the account as well."
-            autocomplete="off"
-            spellcheck={false}
-          />
-          <Field
-            name="searches"
-            label="Only about these saved searches"
-            value={form?.get("searches") ?? (of?.routes?.searches ?? []).join(", ")}
-            hint="Their numbers, with commas between."
-            autocomplete="off"
-          />
-        </>
+        <Field
+          name="routes"
+          label="Only about"
+          value={form?.get("routes") ?? routesText(of?.routes ?? null)}
+          error={faults.at("routes")}
+          hint="Workers and saved searches: shop-*, till, search 7. Empty: about everything, jobs and the account as well."
+          autocomplete="off"
+          spellcheck={false}
+        />
       )}
       {(isWebhook || of !== null) && (
         <Check
@@ -140,21 +131,16 @@ export function askedOfAlert(form: URLSearchParams): object {
     name: entered(form, "name"),
     ...Object.fromEntries(given),
     min_severity: form.has("errors_only") ? "error" : "warning",
-    ...(form.has("workers") && { routes: routesIn(form) }),
+    ...(form.has("routes") && { routes: routesIn(entered(form, "routes")) }),
   };
 }
 
-/** null: about everything. */
-function routesIn(form: URLSearchParams): object | null {
-  const [workers, searches] = ["workers", "searches"].map((name) =>
-    entered(form, name)
-      .split(",")
-      .map((each) => each.trim())
-      .filter((each) => each !== ""),
-  );
-  if (!workers?.length && !searches?.length) return null;
-  // What is no number is refused.
-  return { ...(workers?.length && { workers }), ...(searches?.length && { searches: searches.map(Number) }) };
+/** As of {@link routesText}. null: everything. */
+function routesIn(text: string): object | null {
+  const all = text.split(",").map((each) => each.trim());
+  const searches = all.flatMap((each) => /^search (\d+)$/.exec(each)?.[1] ?? []).map(Number);
+  const workers = all.filter((each) => each !== "" && !/^search \d+$/.test(each));
+  return text === "" ? null : { workers, searches };
 }
 
 /** The note on an address that was accepted, for {@link AddressNoteOf} of the page after it. */

@@ -49,13 +49,10 @@ export const Whither: FC<{ of: Receiver }> = ({ of: { format, address } }) => (
   </>
 );
 
-/** The Workers and searches that a receiver is told of. */
-export const RoutesOf: FC<{ of: Receiver }> = ({ of: { routes } }) => (
-  <Foreign
-    text={[...(routes?.workers ?? []), ...(routes?.searches ?? []).map((id) => `search ${id}`)].join(", ")}
-    max={200}
-  />
-);
+/** The Workers and searches that a receiver is told of; null: everything. */
+export function routesText(routes: Receiver["routes"]): string {
+  return [...(routes?.workers ?? []), ...(routes?.searches ?? []).map((id) => `search ${id}`)].join(", ");
+}
 
 export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, nowMs }) => {
   const ago = (at: string | null): Child => (at === null ? "never" : <Ago at={at} nowMs={nowMs} />);
@@ -82,7 +79,9 @@ export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, 
           ["Last test", state.last_test === null ? "none yet" : <LastTest state={state} nowMs={nowMs} />],
           ["Last call", ago(state.last_call_at)],
           ["Last accepted call", ago(state.last_success_at)],
-          ...(state.routes === null ? [] : [["About", <RoutesOf of={state} />] as [string, Child]]),
+          ...(state.routes === null
+            ? []
+            : [["About", <Foreign text={routesText(state.routes)} max={400} />] as [string, Child]]),
           ["Calls waiting", count(state.waiting)],
           ["Calls accepted", count(state.delivered)],
           ["Changed", <Time at={state.modified_at} />],

@@ -4,7 +4,7 @@ import { Action } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import { ALERTS_AT, type Receiver, Receiving, RoutesOf, Whither } from "./alert-view.tsx";
+import { ALERTS_AT, type Receiver, Receiving, routesText, Whither } from "./alert-view.tsx";
 
 /**
  * All receivers, on this page and on that of the status.
@@ -53,7 +53,7 @@ function cells(receiver: Receiver, viewer: Viewer, nowMs: number): Child[] {
       {routes !== null && (
         <span class="quiet">
           {" "}
-          only about <RoutesOf of={receiver} />
+          only about <Foreign text={routesText(routes)} max={120} />
         </span>
       )}
     </>,
