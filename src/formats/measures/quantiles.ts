@@ -1,4 +1,4 @@
-import { type BucketCount, LogBuckets, quantileOf } from "../../../formats/sketch/log-buckets.ts";
+import { type BucketCount, LogBuckets, quantileOf } from "../sketch/log-buckets.ts";
 import { isNumber, NUMBER_MAX, type Part } from "./part.ts";
 import type { StateReader, StateWriter } from "./state-bytes.ts";
 
