@@ -31,7 +31,7 @@ export interface CompiledQuery {
  * Longest part that lines are passed over by, in UTF-16 units: the time of the runtime's search
  * grows with it.
  */
-const PART_MAX = 64;
+export const PART_MAX = 64;
 
 export function compileQuery({ all, sinceMs, untilMs }: Query): CompiledQuery {
   const question: Question = { kind: "and", nodes: all };

@@ -45,6 +45,8 @@ export function subjectWords({ subject, job_name, receiver }: CallBody["data"], 
       return job_name === undefined ? `job ${subject.id}` : `job ${subject.id}, ${name(job_name)}`;
     case "function":
       return `Worker ${name(subject.name)}`;
+    case "search":
+      return `search ${subject.id}, ${name(subject.name)}`;
     case "account":
     case undefined:
       return "the account";

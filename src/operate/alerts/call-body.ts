@@ -89,6 +89,7 @@ export function testBody(nowMs: number, origin: string | null): string {
 }
 
 function subjectOf(subject: Subject): Subject {
+  if (subject.type === "search") return { ...subject, name: plain(subject.name).trim() };
   return subject.type === "function"
     ? { type: "function", name: subject.name.slice(0, NAME_MAX).toWellFormed() }
     : subject;

@@ -41,6 +41,8 @@ function pathOf(kind: string, subject: Finding["subject"]): string {
       return /^\.{1,2}$/.test(subject.name)
         ? "/status"
         : `/functions/${encodeURIComponent(subject.name.toWellFormed())}`;
+    case "search":
+      return `/search?saved=${subject.id}`;
     case "account":
       return kind === WEBHOOK_FAILING ? "/status/alerts" : "/status";
   }

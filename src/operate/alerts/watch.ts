@@ -13,6 +13,8 @@ import type { QueueWaits } from "../status/queue-waits.ts";
 import { Rhythm } from "../status/rhythm.ts";
 import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
+import { alertedSearches, searchFacts } from "../status/search-facts.ts";
+import { nextDueMs, searchFindings } from "../status/search-rules.ts";
 import type { TestAnswer } from "./alert-calls.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
 import { advance, type Check, confirmMs, isIncident, MORE, mayOpen, type Tracked, trackedByKey } from "./incidents.ts";
@@ -51,6 +53,9 @@ const NO_CRON_MS = 11 * 60_000;
 /** Least time between tests of one receiver, in ms, to protect it. */
 const TEST_EVERY_MS = 5_000;
 
+/** Least time between two looks at searches that shards ask for, in ms. */
+const LOOK_EVERY_MS = 10_000;
+
 /** Findings of the watch itself. */
 const OWN_KINDS: ReadonlySet<string> = new Set([CHECK_FAILED, WEBHOOK_FAILING]);
 
@@ -60,6 +65,8 @@ export interface CheckResult {
   readonly notices?: readonly Notice[];
   /** As of {@link Snapshot}. */
   readonly keptSinceMs?: number | null;
+  /** When a search is to be looked at again, in ms since the epoch; absent, null: a record will tell. */
+  readonly searchDueMs?: number | null;
   /** As of {@link Check}. */
   isUnknown(finding: Finding): boolean;
 }
@@ -93,6 +100,10 @@ export class Watch extends DurableObject<Env> {
   #latestOwn: readonly Finding[] = [];
   #checkedMs = Number.NEGATIVE_INFINITY;
   #failedChecks = 0;
+  /** As of {@link CheckResult}; 0: this instance has not looked yet. */
+  #searchDueMs: number | null = 0;
+  /** When searches were last looked at, in ms since the epoch. */
+  #lookedMs = Number.NEGATIVE_INFINITY;
   /** When each receiver was last tested, by id. */
   readonly #testedMs = new Map<number, number>();
 
@@ -123,6 +134,38 @@ export class Watch extends DurableObject<Env> {
     const sending = this.#sendDue();
     this.ctx.waitUntil(sending);
     await within(SEND_WAIT_MS, sending, undefined);
+  }
+
+  /**
+   * From a shard: a search may have passed its threshold. Where that is a finding, all is checked,
+   * and receivers are told. Never throws.
+   */
+  async searchesCrossed(): Promise<void> {
+    const now = platform.now();
+    if (Math.abs(now - this.#lookedMs) < LOOK_EVERY_MS) {
+      this.#searchDueMs = Math.min(this.#searchDueMs ?? Number.POSITIVE_INFINITY, this.#lookedMs + LOOK_EVERY_MS);
+      this.#arm();
+      return;
+    }
+    await this.#lookAtSearches();
+    await this.#sendDue();
+  }
+
+  /** Asks what shards have counted, and nothing else, unless there is something to tell. */
+  async #lookAtSearches(): Promise<void> {
+    this.#lookedMs = platform.now();
+    try {
+      const facts = await searchFacts(this.env, await alertedSearches(this.env), this.#memory.samples, platform);
+      this.#searchDueMs = nextDueMs(facts);
+      const open = new Set(
+        this.#incidents.tracked().flatMap((each) => (each.well === null ? keyOf(each.finding) : [])),
+      );
+      if (searchFindings(facts, platform.now()).some((finding) => !open.has(keyOf(finding)))) await this.#check();
+    } catch (error) {
+      // The cron checks all.
+      this.#searchDueMs = null;
+      log.warn("no answer to the watch", { who: "searches", error: errorText(error) });
+    }
   }
 
   /** null: the check failed. */
@@ -219,6 +262,7 @@ export class Watch extends DurableObject<Env> {
       const now = platform.now();
       const overdue = this.#checkDueMs(now);
       if (mayOpen(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
+      else if (this.#searchDueMs !== null && this.#searchDueMs <= now) await this.#lookAtSearches();
     } catch (error) {
       failed(error);
     }
@@ -267,6 +311,7 @@ export class Watch extends DurableObject<Env> {
     // Its own state and that of the receivers are always known.
     const isUnknown = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isUnknown(finding);
     const check: Check = { atMs: now, findings, isUnknown };
+    this.#searchDueMs = seen.searchDueMs ?? null;
     const tracked = this.#alarm.transaction(() => this.#count(check));
     const standing = trackedByKey(findings, tracked);
     const shown = findings.map((finding): ShownFinding => {
@@ -324,7 +369,9 @@ export class Watch extends DurableObject<Env> {
     // An overdue check has just failed.
     const again = check !== null && check <= now ? now + NO_CRON_MS : check;
     this.#alarm.set(
-      Math.min(...[confirmMs(tracked, now), due, again].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
+      Math.min(
+        ...[confirmMs(tracked, now), due, again, this.#searchDueMs || null].map((ms) => ms ?? Number.POSITIVE_INFINITY),
+      ),
       now,
     );
   }
@@ -339,6 +386,7 @@ export function resultOf(facts: Facts): CheckResult {
     findings,
     notices: noticesOf(facts),
     keptSinceMs: facts.account === NO_ANSWER ? null : facts.account.status.keptSinceMs,
+    searchDueMs: facts.searches === NO_ANSWER ? null : nextDueMs(facts.searches),
     isUnknown: (finding) => (finding.kind === MORE ? isSilent : isUnknown(facts, finding, keys)),
   };
 }

@@ -4,7 +4,9 @@ import type { Source } from "../../formats/record/source.ts";
 export type Subject =
   | { readonly type: "account" }
   | { readonly type: "job"; readonly id: number }
-  | { readonly type: "function"; readonly name: string };
+  | { readonly type: "function"; readonly name: string }
+  /** `name` is its owner's. */
+  | { readonly type: "search"; readonly id: number; readonly name: string };
 
 /**
  * What could be better, though nothing is wrong: it opens no incident, and changes nothing itself.
@@ -54,6 +56,7 @@ export function keyOf({
 }: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "sender">): string {
   if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
+  if (subject.type === "search") return JSON.stringify([kind, "search", subject.id]);
   const own = subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"];
   return JSON.stringify(sender === undefined ? own : [...own, { sender }]);
 }

@@ -7,6 +7,7 @@ import { type Found, head } from "./finding-text.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KIND_SOURCES, KINDS, type Kind } from "./kinds.ts";
+import { searchFindings } from "./search-rules.ts";
 import { isQuiet } from "./thresholds.ts";
 
 /**
@@ -19,6 +20,7 @@ export function findingsOf(facts: Facts): Finding[] {
     ...facts.jobs.flatMap((job) => jobFindings(job, facts)),
     ...replayFindings(facts),
     ...functionFindings(facts),
+    ...(facts.searches === NO_ANSWER ? [] : searchFindings(facts.searches, facts.nowMs)),
   ].sort(inOrder);
 }
 
@@ -59,11 +61,11 @@ function inOrder(a: Found, b: Found): number {
 }
 
 function rank({ type }: Subject): number {
-  return ["account", "job", "function"].indexOf(type);
+  return ["account", "job", "function", "search"].indexOf(type);
 }
 
 function compared(a: Subject, b: Subject): number {
-  if (a.type === "job" && b.type === "job") return a.id - b.id;
+  if (a.type !== "account" && a.type !== "function" && a.type === b.type) return a.id - b.id;
   if (a.type === "function" && b.type === "function") return a.name < b.name ? -1 : Number(a.name > b.name);
   return 0;
 }
@@ -106,6 +108,11 @@ export function isUnknown(
         return facts.jobs.some((each) => each.rerunOf === subject.id && each.status === NO_ANSWER);
       const job = facts.jobs.find(({ id }) => (rerun === undefined ? id === subject.id : rerunName(id) === rerun));
       return job === undefined ? !facts.controlAnswered : isUnknownOf(job, of, facts);
+    }
+    case "search": {
+      if (facts.searches === NO_ANSWER) return true;
+      const fact = facts.searches.find(({ search }) => search.id === subject.id);
+      return fact?.standing === "unknown";
     }
     case "function":
       if (keys.counted.has(key)) return true;

@@ -5,6 +5,16 @@ import type { OutputFormat } from "../../formats/output/format.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { Health } from "./function-health.ts";
 
+/** What a saved search matched of some records. */
+export interface SearchCount {
+  id: number;
+  /** As of its configuration. */
+  stamp: string;
+  count: number;
+  /** Of its measure, in base64; absent: it needs none. */
+  state?: string;
+}
+
 /** The events of one function in one part. */
 export interface PartFunction {
   scriptName: string;
@@ -13,6 +23,8 @@ export interface PartFunction {
   lastEventMs: number;
   /** How its invocations went. */
   health: Health;
+  /** What saved searches with an alert matched; absent: nothing. */
+  searches?: readonly SearchCount[];
 }
 
 /** What identifies a part, and what the account counts of it. */
@@ -106,6 +118,8 @@ export interface Append {
   work: Work;
   /** State of the caller's configuration; "": it has none. */
   state: string;
+  /** Searches that the heads have counts of, as `keyOfSearch`; absent: none. The shard counts others. */
+  searched?: readonly string[];
 }
 
 /** An append of which nothing was prepared, and that is not a batch of the queue. */

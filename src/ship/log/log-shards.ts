@@ -6,6 +6,7 @@ import type { HourHealth } from "./function-health-hours.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
+import type { SearchSum } from "./search-counts.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
 
@@ -79,6 +80,11 @@ export class LogShards {
   /** As the method of each shard: an hour may be there several times. */
   async functionHealth(scriptName: string, since: number, until: number): Promise<HourHealth[]> {
     return (await this.each((shard) => shard.functionHealth(scriptName, since, until) as Promise<HourHealth[]>)).flat();
+  }
+
+  /** What each shard has counted of searches with an alert; see `addedSums`. */
+  async searchCounts(): Promise<SearchSum[][]> {
+    return this.each((shard) => shard.searchCounts() as Promise<unknown> as Promise<SearchSum[]>);
   }
 
   /** As the method of each shard. */

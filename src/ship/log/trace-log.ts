@@ -12,7 +12,7 @@ import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql, verbatim } from "../../base/storage/sql.ts";
-import { readKeepMs } from "../../config.ts";
+import { readKeepMs, readMacKeys } from "../../config.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
@@ -53,11 +53,14 @@ import {
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
+import { type AddedSearches, SearchCounts, type SearchSum } from "./search-counts.ts";
+import { searchedIn } from "./searched.ts";
 import { SentPlaces } from "./sent-places.ts";
 import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answers.ts";
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
+import { WAKE_EVERY_MS, wakeWatch } from "./wake-watch.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -102,6 +105,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #health: HealthHours;
+  readonly #searches: SearchCounts;
   readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -119,6 +123,9 @@ export class TraceLog extends DurableObject<Env> {
   /** When this instance last asked the control plane, in ms since the epoch. */
   #joinedMs = Number.NEGATIVE_INFINITY;
   #joining: Promise<void> | null = null;
+  /** A search may have passed its threshold; when the watch was last told, in ms since the epoch. */
+  #hasCrossed = false;
+  #wokenMs = Number.NEGATIVE_INFINITY;
   /** Overridden by tests. */
   maxBytes = SHARD_MAX_BYTES;
   keptMaxBytes = KEPT_MAX_BYTES;
@@ -132,6 +139,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
     this.#health = new HealthHours(sql);
+    this.#searches = new SearchCounts(sql);
     this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
@@ -177,6 +185,7 @@ export class TraceLog extends DurableObject<Env> {
       this.#parts.add(append.parts.length, platform.now());
       this.#bytes.add(bytes, platform.now());
       this.#driver.wake();
+      this.#wakeWatch();
       await this.ctx.storage.sync();
       return appended;
     } finally {
@@ -201,11 +210,12 @@ export class TraceLog extends DurableObject<Env> {
     const offers = new Map(fresh.map((part) => [part, offerOf(part, this.#jobs.all())]));
     const block = this.#blockOf(offers, append, parts.length === fresh.length && again.length === 0);
     const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0));
+    const searched = this.#searched(offers, append);
     this.#remember(offers);
     if (block !== null) this.#add(block, nowMs);
     const n = block === null ? null : this.#lastBlock;
     for (const part of again) this.#addAgain(part, append, nowMs);
-    this.#count(counted, append, nowMs);
+    this.#count(counted, searched, append, nowMs);
     this.#arm(nowMs);
     return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n };
   }
@@ -271,12 +281,32 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  #count(counted: readonly CountedPart[], { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): void {
+  #searched(offers: Offers, append: Append): AddedSearches {
+    const { searches } = this.#jobs.all();
+    return searches.length === 0 ? new Map() : searchedIn(offers, searches, append, readMacKeys(this.env));
+  }
+
+  /** After the transaction. */
+  #wakeWatch(): void {
+    const nowMs = platform.now();
+    if (!this.#hasCrossed || Math.abs(nowMs - this.#wokenMs) < WAKE_EVERY_MS) return;
+    [this.#hasCrossed, this.#wokenMs] = [false, nowMs];
+    this.ctx.waitUntil(wakeWatch(this.env));
+  }
+
+  #count(
+    counted: readonly CountedPart[],
+    searched: AddedSearches,
+    { queue, work }: Pick<Append, "queue" | "work">,
+    nowMs: number,
+  ): void {
     const keptSinceMs = this.#expire(nowMs);
+    const { text: searches, hasCrossed } = this.#searches.add(this.#jobs.all(), searched, nowMs);
+    this.#hasCrossed ||= hasCrossed;
     this.#totals.add(
       counted,
       {
-        ...{ queue, work, keptSinceMs },
+        ...{ queue, work, keptSinceMs, searches },
         health: this.#health.add(counted, nowMs),
         hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
         readers: this.#readers.text(),
@@ -597,7 +627,7 @@ export class TraceLog extends DurableObject<Env> {
       const removed = this.#hold.remove(id) ?? 0;
       this.#sql.run`UPDATE state SET processed = processed - ${removed} WHERE id = 1`;
       if (block !== null) this.#add(block, nowMs);
-      this.#count(counted, append, nowMs);
+      this.#count(counted, this.#searched(offers, append), append, nowMs);
       this.#arm(nowMs);
       const noted = new Set(parts.flatMap((part) => part.jobs));
       const count = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
@@ -724,6 +754,11 @@ export class TraceLog extends DurableObject<Env> {
   /** Events of one function, over the last thirty days; null: there were none. */
   functionCount(scriptName: string): FunctionCount | null {
     return this.#functions.of(scriptName, platform.now());
+  }
+
+  /** As {@link SearchCounts.list}. */
+  searchCounts(): SearchSum[] {
+    return this.#searches.list(this.#jobs.all().searches);
   }
 
   /** As {@link HealthHours.of}. */

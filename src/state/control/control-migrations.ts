@@ -57,4 +57,22 @@ export const CONTROL_STEPS = [
       ) STRICT, WITHOUT ROWID;
       INSERT INTO control (id, epoch, mark) VALUES (1, hex(randomblob(8)), hex(randomblob(4)));`,
   },
+  {
+    id: 2,
+    why: "searches are kept, some of them with an alert",
+    floor: 1,
+    sql: `
+      CREATE TABLE saved_search (
+        id          INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner       TEXT NOT NULL,    -- kind and id of who made it
+        owner_name  TEXT NOT NULL,
+        name        TEXT NOT NULL,
+        query       TEXT NOT NULL,
+        alert       TEXT,             -- JSON of SearchAlert; null: none
+        stamp       TEXT NOT NULL,    -- of the last change of what is counted
+        since_ms    INTEGER NOT NULL, -- when that was
+        created_ms  INTEGER NOT NULL,
+        modified_ms INTEGER NOT NULL
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

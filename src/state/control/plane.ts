@@ -31,6 +31,7 @@ import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
+import type { SavedSearch, SearchDraft } from "./saved-searches.ts";
 
 export type { JobDraft } from "../../ship/job/change.ts";
 export { CONTROL_STEPS } from "./control-migrations.ts";
@@ -91,6 +92,12 @@ export type JobChange =
 export type FunctionChange =
   | { kind: "changed"; setting: FunctionSetting | null; missing: readonly number[] }
   | { kind: "refused"; why: string };
+
+/** `missing` as of {@link JobChange}. */
+export type SearchChange =
+  | { kind: "changed"; search: SavedSearch; missing: readonly number[] }
+  | { kind: "refused"; why: string }
+  | { kind: "gone" };
 
 /**
  * How long it counts that a handler could not tell a shard of a message, in ms: longer than a dead
@@ -358,6 +365,48 @@ export class ControlPlane extends DurableObject<Env> {
       const deleted = this.#sql.run`DELETE FROM job WHERE id = ${id} AND deleted_ms < ${old}`;
       if (deleted > 0) this.#state.next();
     });
+  }
+
+  savedSearches(): SavedSearch[] {
+    return this.#state.searches.list();
+  }
+
+  /** @param id null: a new one. @param by who makes it; of one that there is, that stays. */
+  async putSearch(
+    id: number | null,
+    draft: SearchDraft,
+    by: Pick<SavedSearch, "owner" | "ownerName">,
+  ): Promise<SearchChange> {
+    await this.#askShards();
+    const { searches } = this.#state;
+    const nowMs = platform.now();
+    const change = this.#rollout.change((): Exclude<SearchChange, { kind: "changed" }> | number => {
+      const before = id === null ? null : searches.get(id);
+      if (id !== null && before === null) return { kind: "gone" };
+      const why = searches.refusal(draft, id);
+      if (why !== null) return { kind: "refused", why };
+      const given = this.#state.next();
+      if (before === null) return searches.create(draft, by, given, nowMs);
+      searches.update(before, draft, given, nowMs);
+      return before.id;
+    });
+    if (typeof change !== "number") return change;
+    const missing = await this.#rollout.bring();
+    const search = searches.get(change);
+    return search === null ? { kind: "gone" } : { kind: "changed", search, missing };
+  }
+
+  /** Its counts go with it. @returns whether there was one. */
+  async removeSearch(id: number): Promise<boolean> {
+    await this.#askShards();
+    const had = this.#rollout.change(() => {
+      if (this.#state.searches.get(id) === null) return false;
+      this.#state.searches.remove(id);
+      this.#state.next();
+      return true;
+    });
+    if (had) await this.#rollout.bring();
+    return had;
   }
 
   /** Settings of functions, by name. */

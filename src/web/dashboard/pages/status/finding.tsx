@@ -85,6 +85,7 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | 
     );
   }
   const name = <Foreign text={of.name} max={200} />;
+  if (of.type === "search") return <>search {name}</>;
   if (!may(viewer, "functions:read")) return <>Worker {name}</>;
   return <a href={functionPath(of.name)}>Worker {name}</a>;
 };
