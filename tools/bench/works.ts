@@ -28,6 +28,8 @@ import { handleTail } from "../../src/ship/intake/tail.ts";
 import { takeEvents } from "../../src/ship/intake/take.ts";
 import { takesOver } from "../../src/ship/job/build.ts";
 import type { JobConfig } from "../../src/ship/job/config.ts";
+import type { AlertedSearch } from "../../src/ship/job/searches.ts";
+import { ALERTS } from "./alerts.ts";
 import type { JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
 import { batchOf } from "./queue-batch.ts";
@@ -90,7 +92,7 @@ export async function prepareData(records: number, shape: JobShape): Promise<Dat
 
 /**
  * `gzip` of what the pipeline ships, and nothing else; `pipeline` from messages to fragments, also
- * without sketches, and with {@link ALIKE} jobs of equal rules; `intake` from trace items to
+ * without sketches, with {@link ALERTS}, and with {@link ALIKE} jobs of equal rules; `intake` from trace items to
  * messages, and `post` from requests to messages; `hashes` of the words of what is shipped; `scan`
  * of the object for a text that no record has. Each returns the amount of its output, by which two
  * runs are known to have done the same.
@@ -99,6 +101,7 @@ const WORKS = {
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),
   pipeline: ({ bodies, job }) => shippedBytes(bodies, [job]),
   unsketched: ({ bodies, job }) => shippedBytes(bodies, [{ ...job, sketches: false }]),
+  alerted: ({ bodies, job }) => shippedBytes(bodies, [job], ALERTS),
   alike: ({ bodies, job }) =>
     shippedBytes(
       bodies,
@@ -210,11 +213,15 @@ function messageBytes(bodies: readonly ArrayBuffer[]): number {
 }
 
 /** The queue handler, with a log that takes everything. @returns what it was to append. */
-async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<readonly Fragment[]> {
+async function consumed(
+  bodies: readonly ArrayBuffer[],
+  jobs: JobConfig[],
+  searches?: readonly AlertedSearch[],
+): Promise<readonly Fragment[]> {
   const all: Fragment[] = [];
   const unexpected = () => Promise.reject(new Error("every message is whole, and comes once"));
   const context: ConsumerContext = {
-    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
+    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0], ...(searches && { searches }) }),
     append: async (_shard, { parts, prepared, state }) => {
       all.push(...prepared.flatMap(({ fragments }) => fragments));
       return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
@@ -231,8 +238,12 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
   return all;
 }
 
-async function shippedBytes(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
-  return bytesOf((await consumed(bodies, jobs)).map(({ body }) => body));
+async function shippedBytes(
+  bodies: readonly ArrayBuffer[],
+  jobs: JobConfig[],
+  searches?: readonly AlertedSearch[],
+): Promise<number> {
+  return bytesOf((await consumed(bodies, jobs, searches)).map(({ body }) => body));
 }
 
 /** How many words a piece has. */

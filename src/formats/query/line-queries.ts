@@ -1,6 +1,6 @@
 import { decodeUtf8 } from "../../base/bytes.ts";
 import type { Question } from "../filter/parse.ts";
-import { compileSought, fieldsAt, longest, passing, type Sought, type SoughtTest } from "../filter/sought.ts";
+import { compileSought, fieldsAt, longest, passing, type Sought } from "../filter/sought.ts";
 import type { LoadedRecord } from "../queue/load-records.ts";
 import { isFieldName, isRowField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
@@ -9,179 +9,170 @@ import { PART_MAX } from "./compile-query.ts";
 import { SHORT_NAMES } from "./names.ts";
 import { plainParts } from "./prune.ts";
 
-/** Fields that are read without parsing, and repeat: a test of a text is made once. */
-const TEXTS = ["DispatchNamespace", "Entrypoint", "EventType", "Outcome", "ScriptName"] as const;
-const NUMBERS = ["CPUTimeMs", "EventTimestampMs", "WallTimeMs"] as const;
-const isOneOf = <T extends string>(names: readonly T[], name: string): name is T =>
-  (names as readonly string[]).includes(name);
-
-/** Texts whose test is remembered, of each condition: senders choose them. */
-const REMEMBERED_MAX = 500;
-
-/** The cheaper ones are asked first. */
-const COST = { read: 1, sought: 2, parsed: 3 };
-
-interface Compiled {
-  cost: number;
-  test(lines: Lines, i: number): boolean;
-}
-
-/**
- * Several queries over records that are lines of a message. They share what they look at, ask what
- * is cheap first, and parse only what may match. As {@link compileQuery}, of records of any time.
- */
-export class LineQueries {
-  readonly #queries: readonly Compiled[];
-  readonly #parts: string[] = [];
-
-  /** @param questions null: it has no term, and every record matches. */
-  constructor(questions: readonly (Question | null)[]) {
-    this.#queries = questions.map((each) => (each === null ? { cost: 0, test: () => true } : this.#compiled(each)));
-  }
-
-  /** @param text of their message. @param firstLine that of the first record. */
-  over(records: readonly LoadedRecord[], text: FoldedLines, firstLine: number): Lines {
-    return new Lines(records, text, firstLine, this.#parts);
-  }
-
-  /** By query, which of the records match as they are shipped. @param lines of {@link over}. */
-  matches(lines: Lines): number[][] {
-    return this.#queries.map(({ test }) => {
-      const found: number[] = [];
-      for (let i = 0; i < lines.length; i++) if (test(lines, i)) found.push(i);
-      return found;
-    });
-  }
-
-  #compiled(question: Question): Compiled {
-    if (!("nodes" in question)) return this.#condition(question as Sought);
-    const nodes = question.nodes.map((node) => this.#compiled(node)).sort((a, b) => a.cost - b.cost);
-    const ends = question.kind === "or";
-    const test = (lines: Lines, i: number): boolean => {
-      for (const node of nodes) if (node.test(lines, i) === ends) return ends;
-      return !ends;
-    };
-    return { test, cost: Math.max(0, ...nodes.map(({ cost }) => cost)) };
-  }
-
-  #condition(condition: Sought): Compiled {
-    const { where, test, negated } = condition;
-    const [field = "", ...below] = where.kind === "at" ? where.path : ["", ""];
-    if (below.length === 0 && isOneOf(TEXTS, field)) return textTest(field, test, negated);
-    if (below.length === 0 && isOneOf(NUMBERS, field)) {
-      const passes = passing(test);
-      return { cost: COST.read, test: (lines, i) => passes(lines.record(i)[field]) !== negated };
-    }
-    const fields = fieldsAt(where);
-    // Records have none of them.
-    if (fields?.every(isRowField)) return { cost: COST.read, test: () => negated };
-    const plain: Sought = { ...condition, negated: false };
-    const matches = compileSought(plain);
-    if (JSON.stringify(where) === STATUS) {
-      const passes = passing(test);
-      const isIn = (lines: Lines, i: number): boolean => {
-        const status = lines.status(i);
-        return status === null ? false : Number.isNaN(status) ? matches(lines.seen(i, fields)) : passes(status);
-      };
-      return { cost: COST.read, test: (lines, i) => isIn(lines, i) !== negated };
-    }
-    if (field === "Exceptions" && below.length === 0 && test.kind === "there") {
-      const isThere = (lines: Lines, i: number): boolean =>
-        !lines.record(i).isText("Exceptions", "[]") && matches(lines.seen(i, fields));
-      return { cost: COST.read, test: (lines, i) => isThere(lines, i) !== negated };
-    }
-    // That is in no line.
-    const part = field === "Source" ? "" : fold(longest(plainParts(plain)).slice(0, PART_MAX));
-    const at = part === "" ? -1 : this.#place(part);
-    return {
-      cost: at === -1 ? COST.parsed : COST.sought,
-      test: (lines, i) => ((at === -1 || lines.has(at, i)) && matches(lines.seen(i, fields))) !== negated,
-    };
-  }
-
-  #place(part: string): number {
-    const known = this.#parts.indexOf(part);
-    return known === -1 ? this.#parts.push(part) - 1 : known;
-  }
-}
+/** Fields that are read without parsing. */
+const READ = [
+  ...["DispatchNamespace", "Entrypoint", "EventType", "Outcome", "ScriptName"],
+  ...["CPUTimeMs", "EventTimestampMs", "WallTimeMs"],
+] as const;
+type Read = (typeof READ)[number];
 
 const STATUS = JSON.stringify(SHORT_NAMES.status[0]);
 
-function textTest(field: (typeof TEXTS)[number], test: SoughtTest, negated: boolean): Compiled {
-  const passes = passing(test);
-  const known = new Map<string, boolean>();
-  const isWanted = (text: string): boolean => {
-    const before = known.get(text);
-    if (before !== undefined) return before;
-    if (known.size >= REMEMBERED_MAX) known.clear();
-    const is = passes(text) !== negated;
-    known.set(text, is);
-    return is;
-  };
-  return { cost: COST.read, test: (lines, i) => isWanted(lines.text(field, i)) };
+/** Few are less than one in so many. */
+const FEW = 8;
+
+/** What is cheap is asked first. */
+const COST = { read: 1, sought: 2, parsed: 3 };
+
+/** Of some records of a part, by their places in it, those that match, in the same order. */
+interface Compiled {
+  cost: number;
+  of(lines: Lines, places: readonly number[]): readonly number[];
 }
 
-/** The lines of a message, folded once, and only if a word is looked for. */
-export class FoldedLines {
+/**
+ * Several queries over the records of messages. They share what they look at, ask what is cheap
+ * first, and parse only what may match. As `compileQuery`, of records of any time.
+ */
+export class LineQueries {
+  readonly #queries: readonly Compiled[];
+
+  /** @param questions null: it has no term, and every record matches. */
+  constructor(questions: readonly (Question | null)[]) {
+    const all: Compiled = { cost: 0, of: (_lines, places) => places };
+    this.#queries = questions.map((each) => (each === null ? all : compiled(each)));
+  }
+
+  /** By query, the places of the records that match as they are shipped. */
+  matches(lines: Lines): (readonly number[])[] {
+    const places = Array.from({ length: lines.length }, (_, i) => i);
+    return this.#queries.map((query) => query.of(lines, places));
+  }
+}
+
+/** Brackets nest no deeper than the parser allows. */
+function compiled(question: Question): Compiled {
+  if (!("nodes" in question)) return condition(question as Sought);
+  const nodes = question.nodes.map(compiled).sort((a, b) => a.cost - b.cost);
+  const cost = Math.max(0, ...nodes.map((node) => node.cost));
+  if (question.kind === "and")
+    return { cost, of: (lines, places) => nodes.reduce((left, node) => node.of(lines, left), places) };
+  const none = (lines: Lines, places: readonly number[]): readonly number[] =>
+    nodes.reduce((left, node) => without(left, node.of(lines, left)), places);
+  return { cost, of: (lines, places) => without(places, none(lines, places)) };
+}
+
+function condition({ where, test, negated }: Sought): Compiled {
+  const [field = "", ...below] = where.kind === "at" ? where.path : [];
+  const each = (cost: number, isIt: (lines: Lines) => (i: number) => boolean): Compiled => ({
+    cost,
+    of: (lines, places) => {
+      if (places.length === 0) return places;
+      const is = isIt(lines);
+      return places.filter((i) => is(i) !== negated);
+    },
+  });
+  const passes = remembering(passing(test));
+  if (below.length === 0 && READ.includes(field as Read))
+    return each(COST.read, (lines) => {
+      const values = lines.values(field as Read);
+      return (i) => passes(values[i]);
+    });
+  const fields = fieldsAt(where);
+  // Records have none of them.
+  if (fields?.every(isRowField)) return each(COST.read, () => () => false);
+  const plain: Sought = { kind: "sought", where, test, negated: false };
+  const matches = compileSought(plain);
+  const isMatch = (lines: Lines, i: number): boolean => matches(lines.seen(i, fields));
+  if (JSON.stringify(where) === STATUS)
+    return each(COST.read, (lines) => {
+      const statuses = lines.statuses();
+      return (i) => (statuses[i] === null ? isMatch(lines, i) : passes(statuses[i]));
+    });
+  if (field === "Exceptions" && below.length === 0 && test.kind === "there")
+    return each(COST.read, (lines) => (i) => !lines.record(i).isText(field, "[]") && isMatch(lines, i));
+  // The source is in no line.
+  const part = field === "Source" ? "" : fold(longest(plainParts(plain)).slice(0, PART_MAX));
+  if (part === "") return each(COST.parsed, (lines) => (i) => isMatch(lines, i));
+  const found = (lines: Lines, places: readonly number[]): readonly number[] =>
+    places.length === 0 ? places : lines.having(part, places).filter((i) => isMatch(lines, i));
+  return {
+    cost: COST.sought,
+    of: (lines, places) => (negated ? without(places, found(lines, places)) : found(lines, places)),
+  };
+}
+
+/** @param some of them, in the same order. */
+function without(places: readonly number[], some: readonly number[]): readonly number[] {
+  let next = 0;
+  return places.filter((place) => place !== some[next] || next++ < 0);
+}
+
+/** The lines of a message, folded once, and only if a text is sought in many of them. */
+export class MessageText {
   readonly #bytes: Uint8Array;
-  #text: string | null = null;
+  #text = "";
   /** Where each line ends in the text. */
   readonly #ends: number[] = [];
-  readonly #having = new Map<string, Uint8Array | null>();
+  readonly #having = new Map<string, Uint8Array>();
 
-  /** @param bytes in UTF-8, a newline after each. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
   }
 
-  /** Which lines have this part: 1, or 0. null: none has. */
-  having(part: string): Uint8Array | null {
+  /** Of each line, whether it has a part in it: 1, or 0. */
+  having(part: string): Uint8Array {
+    if (this.#ends.length === 0) this.#fold();
     const known = this.#having.get(part);
     if (known !== undefined) return known;
-    const having = this.#find(part);
+    const having = new Uint8Array(this.#ends.length);
     this.#having.set(part, having);
+    for (let [at, line] = [this.#text.indexOf(part), 0]; at !== -1; at = this.#text.indexOf(part, this.#ends[line])) {
+      while ((this.#ends[line] as number) < at) line += 1;
+      having[line] = 1;
+    }
     return having;
   }
 
-  #find(part: string): Uint8Array | null {
-    this.#text ??= this.#folded();
-    const text = this.#text;
-    let at = text.indexOf(part);
-    if (at === -1) return null;
-    const found = new Uint8Array(this.#ends.length);
-    for (let line = 0; at !== -1; at = text.indexOf(part, this.#ends[line])) {
-      while ((this.#ends[line] as number) < at) line += 1;
-      found[line] = 1;
-    }
-    return found;
-  }
-
   /** Folding may change the length of a text, and never its number of lines. */
-  #folded(): string {
-    const text = fold(decodeUtf8(this.#bytes));
+  #fold(): void {
+    this.#text = fold(decodeUtf8(this.#bytes));
+    for (let end = this.#text.indexOf("\n"); end !== -1; end = this.#text.indexOf("\n", end + 1)) this.#ends.push(end);
     // A part that is found lies before an end.
-    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", end + 1)) this.#ends.push(end);
-    if (!text.endsWith("\n")) this.#ends.push(text.length);
-    return text;
+    this.#ends.push(this.#text.length);
   }
 }
+
+/** Of a set, those that differ most often come again. */
+function remembering(test: (value: unknown) => boolean): (value: unknown) => boolean {
+  const known = new Map<unknown, boolean>();
+  return (value) => {
+    const before = known.get(value);
+    if (before !== undefined) return before;
+    // Senders choose them.
+    if (known.size >= REMEMBERED_MAX) known.clear();
+    const is = test(value);
+    known.set(value, is);
+    return is;
+  };
+}
+
+/** Values whose test is remembered, of each condition. */
+const REMEMBERED_MAX = 500;
 
 /** Records of one part, and what queries have looked at of each. */
 export class Lines {
   readonly #records: readonly LoadedRecord[];
-  readonly #text: FoldedLines;
+  readonly #text: MessageText;
   readonly #first: number;
-  readonly #parts: readonly string[];
-  readonly #having: (Uint8Array | null | undefined)[] = [];
-  readonly #texts = new Map<string, string[]>();
-  readonly #statuses: (number | null | undefined)[] = [];
+  readonly #values = new Map<string, readonly unknown[]>();
   readonly #wholes: (object | undefined)[] = [];
+  readonly #folded: (string | undefined)[] = [];
 
-  constructor(records: readonly LoadedRecord[], text: FoldedLines, first: number, parts: readonly string[]) {
+  constructor(records: readonly LoadedRecord[], text: MessageText, first: number) {
     this.#records = records;
     this.#text = text;
     this.#first = first;
-    this.#parts = parts;
   }
 
   get length(): number {
@@ -192,37 +183,37 @@ export class Lines {
     return (this.#records[i] as LoadedRecord).shipped;
   }
 
-  text(field: (typeof TEXTS)[number], i: number): string {
-    let texts = this.#texts.get(field);
-    if (texts === undefined) {
-      texts = this.#records.map(({ shipped }) => shipped[field]);
-      this.#texts.set(field, texts);
-    }
-    return texts[i] as string;
+  /** By record. */
+  values(field: Read): readonly unknown[] {
+    return this.#column(field, (record) => record[field]);
   }
 
-  /** Whether a record may have a part in it. */
-  has(at: number, i: number): boolean {
-    const part = this.#parts[at] as string;
-    if (this.#having[at] === undefined) this.#having[at] = this.#text.having(part);
-    if (this.#having[at]?.[this.#first + i] === 1) return true;
-    const { whole, shipped } = this.#records[i] as LoadedRecord;
-    // What was cut has a mark in place of it.
-    return whole !== shipped || (shipped.extra !== "" && fold(shipped.extra).includes(part));
+  /** Of the answer, which intake writes last in the event; null: it may be elsewhere. */
+  statuses(): readonly unknown[] {
+    return this.#column("status", (record) => {
+      const status = record.numberAtEnd("Event", '"Response":{"Status":', "}}");
+      if (!Number.isNaN(status)) return status;
+      return /Status|\\/.test(record.text("Event") ?? "") ? null : undefined;
+    });
   }
 
-  /**
-   * That of the answer, which intake writes last in the event: nothing is parsed. null: there is
-   * none. NaN: it may be elsewhere.
-   */
-  status(i: number): number | null {
-    const known = this.#statuses[i];
-    if (known !== undefined) return known;
-    const record = this.record(i);
-    const status = record.numberAtEnd("Event", '"Response":{"Status":', "}}");
-    const isNone = Number.isNaN(status) && !/Status|\\/.test(record.text("Event") ?? "");
-    this.#statuses[i] = isNone ? null : status;
-    return isNone ? null : status;
+  #column(name: string, of: (record: RecordLine) => unknown): readonly unknown[] {
+    const values = this.#values.get(name) ?? this.#records.map(({ shipped }) => of(shipped));
+    this.#values.set(name, values);
+    return values;
+  }
+
+  /** Those that may have a part. Of few, each is looked at by itself. */
+  having(part: string, places: readonly number[]): readonly number[] {
+    const lines = places.length * FEW < this.length ? null : this.#text.having(part);
+    return places.filter((i) => {
+      if (lines?.[this.#first + i] === 1) return true;
+      const { whole, shipped } = this.#records[i] as LoadedRecord;
+      // Extra fields are in no line, nor is the mark of what was cut.
+      if (lines !== null && whole === shipped && shipped.extra === "") return false;
+      this.#folded[i] ??= fold(shipped.withExtra);
+      return (this.#folded[i] as string).includes(part);
+    });
   }
 
   /** A record, or an object with all that is in these fields of it. @param fields null: all. */

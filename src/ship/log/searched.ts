@@ -1,7 +1,7 @@
 import { errorText, log } from "../../base/logger.ts";
 import type { Tally } from "../../formats/measures/measures.ts";
 import { StateWriter } from "../../formats/measures/state-bytes.ts";
-import { FoldedLines, LineQueries } from "../../formats/query/line-queries.ts";
+import { LineQueries, Lines, MessageText } from "../../formats/query/line-queries.ts";
 import { readQuery } from "../../formats/query/meaning.ts";
 import { nameOf } from "../../formats/query/names.ts";
 import { type Loaded, load, storedMessage } from "../../formats/queue/load-records.ts";
@@ -52,7 +52,7 @@ function planOf(searches: readonly AlertedSearch[]): Plan {
 export class Searching {
   readonly #plan: Plan;
   #raw: Uint8Array | null = null;
-  #text = new FoldedLines(new Uint8Array());
+  #text = new MessageText(new Uint8Array());
 
   constructor(searches: readonly AlertedSearch[]) {
     this.#plan = planOf(searches);
@@ -87,13 +87,14 @@ export class Searching {
 
   /** By function. */
   #found({ raw, records, firstLine }: Loaded): Map<string, SearchCount[]> {
-    if (this.#raw !== raw) [this.#raw, this.#text] = [raw, new FoldedLines(raw)];
+    if (this.#raw !== raw) [this.#raw, this.#text] = [raw, new MessageText(raw)];
     const { queries, each } = this.#plan;
-    const lines = queries.over(records, this.#text, firstLine);
+    const lines = new Lines(records, this.#text, firstLine);
+    const names = lines.values("ScriptName");
     const found = new Map<string, SearchCount[]>();
     for (const [at, places] of queries.matches(lines).entries()) {
       const { search, fields, tally, valuesOf } = each[at] as Plan["each"][0];
-      for (const [scriptName, own] of Map.groupBy(places, (i) => lines.text("ScriptName", i))) {
+      for (const [scriptName, own] of Map.groupBy(places, (i) => names[i] as string)) {
         const count: SearchCount = { id: search.id, stamp: search.stamp, count: own.length };
         if (fields !== null) {
           const sum = tally();

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { compileQuery } from "../../../src/formats/query/compile-query.ts";
-import { FoldedLines, LineQueries } from "../../../src/formats/query/line-queries.ts";
+import { LineQueries, Lines, MessageText } from "../../../src/formats/query/line-queries.ts";
 import { readQuery } from "../../../src/formats/query/meaning.ts";
 import { type LoadedRecord, loadedRecord } from "../../../src/formats/queue/load-records.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
@@ -35,7 +35,7 @@ function questionOf(query: string) {
 /** By query. @param first records before are of another part. */
 function found(asked: readonly string[], { records: all, raw }: Message, first = 0): number[][] {
   const compiled = new LineQueries(asked.map(questionOf));
-  return compiled.matches(compiled.over(all.slice(first), new FoldedLines(raw), first));
+  return compiled.matches(new Lines(all.slice(first), new MessageText(raw), first)).map((places) => [...places]);
 }
 
 /** What a search finds in the object. */
