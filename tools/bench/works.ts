@@ -92,10 +92,10 @@ export async function prepareData(records: number, shape: JobShape): Promise<Dat
 
 /**
  * `gzip` of what the pipeline ships, and nothing else; `pipeline` from messages to fragments, also
- * without sketches, with {@link ALERTS}, and with {@link ALIKE} jobs of equal rules; `intake` from trace items to
- * messages, and `post` from requests to messages; `hashes` of the words of what is shipped; `scan`
- * of the object for a text that no record has. Each returns the amount of its output, by which two
- * runs are known to have done the same.
+ * without sketches, with {@link ALERTS}, and with {@link ALIKE} jobs of equal rules; `intake` from
+ * trace items to messages, and `post` from requests to messages; `hashes` of the words of what is
+ * shipped; `scan` of the object for a text that no record has. Each returns the amount of its
+ * output, by which two runs are known to have done the same.
  */
 const WORKS = {
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),

@@ -65,7 +65,7 @@ export interface CheckResult {
   readonly notices?: readonly Notice[];
   /** As of {@link Snapshot}. */
   readonly keptSinceMs?: number | null;
-  /** When a search is to be looked at again, in ms since the epoch; absent, null: a record will tell. */
+  /** When searches are to be looked at again, in ms since the epoch; absent, null: records tell. */
   readonly searchDueMs?: number | null;
   /** As of {@link Check}. */
   isUnknown(finding: Finding): boolean;

@@ -19,7 +19,7 @@ export interface SearchFact {
 /** Since when a search is past its threshold, by id; `of` says which threshold that is. */
 export type PastSearches = Readonly<Record<string, { of: string; sinceMs: number }>>;
 
-/** What is near its threshold, or past it for less than its owner wants, is looked at so often, in ms. */
+/** How often a search is looked at that is near its threshold, or not past it for long, in ms. */
 const LOOK_EVERY_MS = 60_000;
 
 /** Pure. @param isBehind records wait in the queue that may count. */

@@ -118,7 +118,7 @@ export interface Append {
   work: Work;
   /** State of the caller's configuration; "": it has none. */
   state: string;
-  /** Searches that the heads have counts of, as `keyOfSearch`; absent: none. The shard counts others. */
+  /** Searches that heads have counts of, as `keyOfSearch`. The shard counts others. */
   searched?: readonly string[];
 }
 

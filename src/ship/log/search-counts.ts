@@ -2,12 +2,12 @@ import { errorText, log } from "../../base/logger.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { Shape, Tally } from "../../formats/measures/measures.ts";
 import { StateReader } from "../../formats/measures/state-bytes.ts";
-import { type AlertedSearch, bucketsAt, isPast, keyOfSearch, type SearchAlert, shapeOf } from "../job/searches.ts";
+import { type AlertedSearch, bucketsAt, isPast, keyOfSearch, shapeOf } from "../job/searches.ts";
 import type { SearchCount } from "./append-types.ts";
 import { stateOf } from "./searched.ts";
 
-/** Records of a part of the window: its number, how many, and the state of the measure; "": none. */
-export type Bucket = readonly [number: number, count: number, state: string];
+/** A part of the window: its number, how many records, and the state of the measure; "": none. */
+type Bucket = readonly [number: number, count: number, state: string];
 
 /** What a shard has counted of a search, as it is stored. */
 export interface SearchSum {
@@ -20,25 +20,14 @@ export interface SearchSum {
   buckets: readonly Bucket[];
 }
 
-/** The same in memory. */
-interface Held {
-  total: number;
-  buckets: Map<number, { tally: Tally; text: string | null }>;
-  /** Of all buckets. */
-  window: Tally;
-}
-
 /** What is added, by {@link keyOfSearch}. */
 export type AddedSearches = ReadonlyMap<string, readonly SearchCount[]>;
 
 /**
  * What searches with an alert have matched: of each a total, and a window of counts by when they
- * were added. A window that takes room in the row of the shard is bounded: see shapeOf.
+ * were added. It is in the row of the shard, and so are its states: see `shapeOf`.
  */
 export class SearchCounts extends Tables {
-  /** As of a stored text, so that it need not be read again. */
-  #held: { text: string; sums: Map<string, Held> } = { text: "[]", sums: new Map() };
-
   /**
    * Adds counts of parts that are new, of those searches that there are. To be called in the
    * transaction that counts the parts.
@@ -51,83 +40,64 @@ export class SearchCounts extends Tables {
     added: AddedSearches,
     nowMs: number,
   ): { text: string; hasCrossed: boolean } {
-    const before = this.#sums(searches);
-    this.#held = { text: "", sums: new Map() };
+    const before = this.sql.only<string>`SELECT searches FROM state`;
+    if (added.size === 0 && searches.length > 0) return { text: before, hasCrossed: false };
+    const known = JSON.parse(before) as SearchSum[];
     let hasCrossed = false;
-    const sums = new Map<string, Held>();
-    for (const search of searches) {
-      const key = keyOfSearch(search);
-      const counts = added.get(key) ?? [];
-      const known = before.get(key);
-      if (known === undefined && counts.length === 0) continue;
-      const shape = shapeOf(search.alert);
-      const sum = current(shape, known ?? { total: 0, buckets: new Map(), window: shape.tally() }, search.alert, nowMs);
-      sums.set(key, sum);
-      if (counts.length === 0) continue;
-      const isOver = (): boolean => isPast(search.alert, shape.values(sum.window)[0] ?? null, shards);
-      const wasOver = isOver();
-      addCounts(shape, sum, counts, bucketsAt(search.alert, nowMs).last);
-      hasCrossed ||= !wasOver && isOver();
-    }
-    const text = JSON.stringify(searches.flatMap((search) => stored(search, sums.get(keyOfSearch(search)))));
-    this.#held = { text, sums };
-    return { text, hasCrossed };
+    const sums = searches.flatMap((search): SearchSum[] => {
+      const { id, stamp } = search;
+      const sum = sumIn(known, search) ?? { id, stamp, total: 0, buckets: [] };
+      const window = inWindow(search, sum, nowMs);
+      const counts = added.get(keyOfSearch(search)) ?? [];
+      if (counts.length === 0) return sum.total === 0 ? [] : [{ ...sum, buckets: window }];
+      const buckets = withCounts(search, window, counts, nowMs);
+      const isOver = (of: readonly Bucket[]): boolean => isPast(search.alert, measured(search, of), shards);
+      hasCrossed ||= !isOver(window) && isOver(buckets);
+      return [{ ...sum, total: counts.reduce((all, { count }) => all + count, sum.total), buckets }];
+    });
+    return { text: JSON.stringify(sums), hasCrossed };
   }
 
-  /** Those that there are. */
+  /** Those of these searches. */
   list(searches: readonly AlertedSearch[]): SearchSum[] {
-    const known = new Set(searches.map(keyOfSearch));
-    return (JSON.parse(this.#text()) as SearchSum[]).filter((sum) => known.has(keyOfSearch(sum)));
-  }
-
-  #sums(searches: readonly AlertedSearch[]): ReadonlyMap<string, Held> {
-    const text = this.#text();
-    if (text === this.#held.text) return this.#held.sums;
-    const byKey = new Map(searches.map((search) => [keyOfSearch(search), search]));
-    return new Map(
-      (JSON.parse(text) as SearchSum[]).flatMap((sum): [string, Held][] => {
-        const search = byKey.get(keyOfSearch(sum));
-        if (search === undefined) return [];
-        const shape = shapeOf(search.alert);
-        const buckets = new Map(sum.buckets.map((each) => [each[0], { tally: tallyOf(shape, each), text: each[2] }]));
-        return [[keyOfSearch(sum), { total: sum.total, buckets, window: merged(shape, buckets.values()) }]];
-      }),
-    );
-  }
-
-  #text(): string {
-    return this.sql.only`SELECT searches FROM state`;
+    const known = JSON.parse(this.sql.only`SELECT searches FROM state`) as SearchSum[];
+    return searches.flatMap((search) => sumIn(known, search) ?? []);
   }
 }
 
-/** Without what is no longer, or not yet, in the window. */
-function current(shape: Shape, sum: Held, alert: SearchAlert, nowMs: number): Held {
+function sumIn(sums: readonly SearchSum[], search: AlertedSearch): SearchSum | undefined {
+  return sums.find((sum) => keyOfSearch(sum) === keyOfSearch(search));
+}
+
+/** Not what is of later, as a clock that was ahead has it. */
+function inWindow({ alert }: AlertedSearch, sum: SearchSum | undefined, nowMs: number): readonly Bucket[] {
   const { first, last } = bucketsAt(alert, nowMs);
-  const old = [...sum.buckets.keys()].filter((n) => n < first || n > last);
-  if (old.length === 0) return sum;
-  for (const n of old) sum.buckets.delete(n);
-  return { ...sum, window: merged(shape, sum.buckets.values()) };
+  return sum?.buckets.filter(([n]) => n >= first && n <= last) ?? [];
 }
 
-function addCounts(shape: Shape, sum: Held, counts: readonly SearchCount[], n: number): void {
-  const bucket = sum.buckets.get(n) ?? { tally: shape.tally(), text: null };
-  sum.buckets.set(n, bucket);
-  bucket.text = null;
-  for (const { count, state = "" } of counts) {
-    const tally = tallyOf(shape, [n, count, state]);
-    bucket.tally.merge(tally);
-    sum.window.merge(tally);
-    sum.total += count;
-  }
+function withCounts(
+  { alert }: AlertedSearch,
+  window: readonly Bucket[],
+  counts: readonly SearchCount[],
+  nowMs: number,
+): readonly Bucket[] {
+  const { last } = bucketsAt(alert, nowMs);
+  const current = window.filter(([n]) => n === last);
+  const added = counts.map(({ count, state = "" }): Bucket => [last, count, state]);
+  const sum = merged(shapeOf(alert), [...current, ...added]);
+  const bucket: Bucket = [last, sum.records, sum.parts.length === 0 ? "" : stateOf(sum)];
+  return [...window.filter(([n]) => n !== last), bucket];
 }
 
-function stored({ id, stamp }: AlertedSearch, sum: Held | undefined): SearchSum[] {
-  if (sum === undefined) return [];
-  const buckets = [...sum.buckets].sort(([a], [b]) => a - b);
-  for (const [, bucket] of buckets) bucket.text ??= bucket.tally.parts.length === 0 ? "" : stateOf(bucket.tally);
-  return [
-    { id, stamp, total: sum.total, buckets: buckets.map(([n, { tally, text }]) => [n, tally.records, text ?? ""]) },
-  ];
+function measured({ alert }: AlertedSearch, buckets: readonly Bucket[]): number | null {
+  const shape = shapeOf(alert);
+  return shape.values(merged(shape, buckets))[0] ?? null;
+}
+
+function merged(shape: Shape, buckets: readonly Bucket[]): Tally {
+  const sum = shape.tally();
+  for (const bucket of buckets) sum.merge(tallyOf(shape, bucket));
+  return sum;
 }
 
 /** What is no state of this shape, as other code may have made it, holds up nothing. */
@@ -142,12 +112,6 @@ function tallyOf(shape: Shape, [, count, state]: Bucket): Tally {
   return tally;
 }
 
-function merged(shape: Shape, buckets: Iterable<{ tally: Tally }>): Tally {
-  const sum = shape.tally();
-  for (const { tally } of buckets) sum.merge(tally);
-  return sum;
-}
-
 /** What all shards have of a search. */
 export interface SearchTotal {
   total: number;
@@ -159,34 +123,16 @@ export interface SearchTotal {
   buckets: [number: number, count: number][];
 }
 
-/** Adds up what shards have counted. @param shards by shard. */
-export function addedSums(
-  search: AlertedSearch,
-  shards: readonly (readonly SearchSum[])[],
-  nowMs: number,
-): SearchTotal {
-  const shape = shapeOf(search.alert);
-  const { first, last } = bucketsAt(search.alert, nowMs);
-  const own = shards.map((sums) => sums.find((sum) => keyOfSearch(sum) === keyOfSearch(search)));
-  const buckets = new Map<number, number>();
-  const tallies = own.map((sum) => {
-    const inWindow = sum?.buckets.filter(([n]) => n >= first && n <= last) ?? [];
-    for (const [n, count] of inWindow) buckets.set(n, (buckets.get(n) ?? 0) + count);
-    return merged(
-      shape,
-      inWindow.map((bucket) => ({ tally: tallyOf(shape, bucket) })),
-    );
-  });
-  const measured = (tally: Tally): number | null => shape.values(tally)[0] ?? null;
+/** Adds up what shards have counted. */
+export function addedSums(search: AlertedSearch, all: readonly (readonly SearchSum[])[], nowMs: number): SearchTotal {
+  const sums = all.map((shard) => sumIn(shard, search));
+  const windows = sums.map((sum) => inWindow(search, sum, nowMs));
+  const byNumber = Map.groupBy(windows.flat(), ([n]) => n);
+  const counts = [...byNumber].map(([n, own]): [number, number] => [n, own.reduce((sum, [, count]) => sum + count, 0)]);
   return {
-    total: own.reduce((all, sum) => all + (sum?.total ?? 0), 0),
-    value: measured(
-      merged(
-        shape,
-        tallies.map((tally) => ({ tally })),
-      ),
-    ),
-    values: tallies.map(measured),
-    buckets: [...buckets].sort(([a], [b]) => a - b),
+    total: sums.reduce((sum, each) => sum + (each?.total ?? 0), 0),
+    value: measured(search, windows.flat()),
+    values: windows.map((window) => measured(search, window)),
+    buckets: counts.sort(([a], [b]) => a - b),
   };
 }

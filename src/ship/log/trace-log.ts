@@ -123,7 +123,7 @@ export class TraceLog extends DurableObject<Env> {
   /** When this instance last asked the control plane, in ms since the epoch. */
   #joinedMs = Number.NEGATIVE_INFINITY;
   #joining: Promise<void> | null = null;
-  /** A search may have passed its threshold; when the watch was last told, in ms since the epoch. */
+  /** A search may have passed its threshold; when the watch was last told, in ms. */
   #hasCrossed = false;
   #wokenMs = Number.NEGATIVE_INFINITY;
   /** Overridden by tests. */

@@ -63,16 +63,8 @@ export const CONTROL_STEPS = [
     floor: 1,
     sql: `
       CREATE TABLE saved_search (
-        id          INTEGER PRIMARY KEY AUTOINCREMENT,
-        owner       TEXT NOT NULL,    -- kind and id of who made it
-        owner_name  TEXT NOT NULL,
-        name        TEXT NOT NULL,
-        query       TEXT NOT NULL,
-        alert       TEXT,             -- JSON of SearchAlert; null: none
-        stamp       TEXT NOT NULL,    -- of the last change of what is counted
-        since_ms    INTEGER NOT NULL, -- when that was
-        created_ms  INTEGER NOT NULL,
-        modified_ms INTEGER NOT NULL
+        id     INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again
+        search TEXT NOT NULL                      -- JSON of SavedSearch
       ) STRICT;`,
   },
 ] as const satisfies readonly Migration[];

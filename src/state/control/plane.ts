@@ -31,7 +31,7 @@ import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
-import type { SavedSearch, SearchDraft } from "./saved-searches.ts";
+import type { SavedSearch, SearchDraft, SearchOwner } from "./saved-searches.ts";
 
 export type { JobDraft } from "../../ship/job/change.ts";
 export { CONTROL_STEPS } from "./control-migrations.ts";
@@ -372,41 +372,29 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /** @param id null: a new one. @param by who makes it; of one that there is, that stays. */
-  async putSearch(
-    id: number | null,
-    draft: SearchDraft,
-    by: Pick<SavedSearch, "owner" | "ownerName">,
-  ): Promise<SearchChange> {
+  async putSearch(id: number | null, draft: SearchDraft, by: SearchOwner): Promise<SearchChange> {
     await this.#askShards();
     const { searches } = this.#state;
-    const nowMs = platform.now();
-    const change = this.#rollout.change((): Exclude<SearchChange, { kind: "changed" }> | number => {
-      const before = id === null ? null : searches.get(id);
-      if (id !== null && before === null) return { kind: "gone" };
-      const why = searches.refusal(draft, id);
-      if (why !== null) return { kind: "refused", why };
-      const given = this.#state.next();
-      if (before === null) return searches.create(draft, by, given, nowMs);
-      searches.update(before, draft, given, nowMs);
-      return before.id;
+    const change = this.#rollout.change(() => {
+      const before = searches.list().find((each) => each.id === id) ?? null;
+      return id !== null && before === null
+        ? null
+        : searches.put(before, draft, by, this.#state.next(), platform.now());
     });
-    if (typeof change !== "number") return change;
+    if (typeof change === "string") return { kind: "refused", why: change };
     const missing = await this.#rollout.bring();
-    const search = searches.get(change);
-    return search === null ? { kind: "gone" } : { kind: "changed", search, missing };
+    const search = searches.list().find((each) => each.id === change);
+    return search === undefined ? { kind: "gone" } : { kind: "changed", search, missing };
   }
 
-  /** Its counts go with it. @returns whether there was one. */
-  async removeSearch(id: number): Promise<boolean> {
+  /** Its counts go with it. */
+  async removeSearch(id: number): Promise<void> {
     await this.#askShards();
-    const had = this.#rollout.change(() => {
-      if (this.#state.searches.get(id) === null) return false;
+    this.#rollout.change(() => {
       this.#state.searches.remove(id);
       this.#state.next();
-      return true;
     });
-    if (had) await this.#rollout.bring();
-    return had;
+    await this.#rollout.bring();
   }
 
   /** Settings of functions, by name. */

@@ -2,8 +2,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { TraceLog } from "../../../src/index.ts";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
-import { type MintOptions, Oracle } from "../../support/oracle.ts";
+import { LogShards, shardsOf } from "../../../src/ship/log/log-shards.ts";
+import { traceLog } from "../../../src/ship/log/trace-log.ts";
+import { type Minted, type MintOptions, Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runCron, setClock } from "../../support/runtime/pipeline.ts";
 import { call } from "../../web/api/harness.ts";
@@ -63,6 +66,8 @@ const read = async (id: number) =>
   (await call<{ counts: { total: number; value: number | null } }>("GET", `/logship/searches/${id}`)).body.result
     .counts;
 
+const withWall = (each: Minted, WallTimeMs: number): Minted => ({ ...each, event: { ...each.event, WallTimeMs } });
+
 describe("an alert on a saved search", () => {
   it("is an incident as soon as enough records have come, without a cron, and once", async () => {
     const id = await save({ query: "outcome:exception", alert: { threshold: 3, over: "5m" } });
@@ -84,5 +89,132 @@ describe("an alert on a saved search", () => {
     await runCron();
     expect(await incidents()).toMatchObject([{ id: incident?.id, state: "recovering" }]);
     expect(await read(id)).toMatchObject({ total: 12, value: 0 });
+  });
+
+  it("without a record for a whole time is one, and not before; the alarm of the watch sees it", async () => {
+    await save({ query: "worker:import", alert: { threshold: 1, when: "below", over: "10m" } });
+    await runCron();
+    await pass(9 * MINUTE_MS);
+    expect(await incidents()).toEqual([]);
+    await come(1, { scriptName: "import" });
+    await runCron();
+    await pass(10 * MINUTE_MS);
+    expect(await incidents()).toEqual([]);
+    await pass(MINUTE_MS);
+    expect(await incidents()).toMatchObject([{ state: "open", affected: null }]);
+    expect((await incidents())[0]?.summary).toContain("0 records in the last 10 min (below 1)");
+  });
+
+  it("of which nothing comes while the queue has what may be for it, is no incident", async () => {
+    await save({ query: "worker:import", alert: { threshold: 1, when: "below", over: "5m" } });
+    clock.advance(6 * MINUTE_MS);
+    const waits = { queueBacklog: 9, queueBytes: 9, queueOldestMs: NOON, askedMs: clock.nowMs() };
+    await watch(env.WATCH).check(waits);
+    expect(await incidents()).toEqual([]);
+    await watch(env.WATCH).check({ ...waits, queueBacklog: 0, queueOldestMs: null });
+    expect(await incidents()).toHaveLength(1);
+  });
+
+  it("that must last is one only if it has lasted, whatever its threshold was before", async () => {
+    const alert = { threshold: 2, over: "30m", for: "10m" };
+    const id = await save({ query: "declined", alert });
+    await come(3, { scriptName: "declined" });
+    await pass(9 * MINUTE_MS);
+    expect(await incidents()).toEqual([]);
+    await call("PUT", `/logship/searches/${id}`, {
+      name: "Mine",
+      query: "declined",
+      alert: { ...alert, threshold: 3 },
+    });
+    await pass(5 * MINUTE_MS);
+    await runCron();
+    expect([await incidents(), await read(id)]).toMatchObject([[], { total: 3 }]);
+    await pass(11 * MINUTE_MS);
+    expect(await incidents()).toHaveLength(1);
+  });
+
+  it("goes by a percentile of what was measured, over all shards", async () => {
+    const id = await save({
+      query: "worker:shop",
+      alert: { measure: { op: "p95", of: "WallTimeMs" }, threshold: 900, over: "5m", severity: "error" },
+    });
+    const slow = (ms: number) => oracle.mint(1, { scriptName: "shop" }).map((each) => withWall(each, ms));
+    const ship = async (all: Minted[], shards: number) => {
+      await deliver(pack(all, clock.nowMs(), { perMessage: 1, shards }));
+      await Promise.all(woken);
+    };
+    await ship(Array.from({ length: 95 }, () => slow(20)).flat(), 2);
+    expect((await read(id)).value).toBeCloseTo(20, -1);
+    await ship(Array.from({ length: 4 }, () => slow(1_000)).flat(), 1);
+    expect(await incidents()).toEqual([]);
+    await ship(Array.from({ length: 2 }, () => slow(1_000)).flat(), 1);
+    await runCron();
+    expect(await incidents()).toMatchObject([{ severity: "error", affected: null }]);
+    expect((await incidents())[0]?.summary).toMatch(
+      /p95 of "WallTimeMs" is (9[5-9]\d|1,0[0-4]\d)(\.\d)? in the last 5 min/,
+    );
+    expect((await shardsOf(env)).length).toBe(2);
+  });
+
+  it("near its threshold on one shard of two is looked at again, though no record wakes the watch", async () => {
+    await save({ query: "outcome:exception", alert: { threshold: 10, over: "1h" } });
+    const ship = async (count: number, n: number) => {
+      const all = pack(oracle.mint(40, { outcome: "exception" }), clock.nowMs(), { perMessage: 1, shards: 2 });
+      await deliver(all.filter(({ shard }) => shard === n).slice(0, count));
+      await Promise.all(woken);
+    };
+    await ship(0, 0);
+    for (const shard of [0, 1]) await traceLog(env.TRACE_LOG, shard).drive();
+    await ship(6, 1);
+    await ship(3, 0);
+    expect([await incidents(), woken.length]).toEqual([[], 1]);
+    clock.advance(11_000);
+    await ship(1, 0);
+    expect([await incidents(), woken.length]).toEqual([[], 1]);
+    await pass(MINUTE_MS);
+    expect(await incidents()).toHaveLength(1);
+  });
+
+  it("that a shard tells of again at once is looked at a little later", async () => {
+    await save({ query: "outcome:exception", alert: { threshold: 2, over: "5m" } });
+    const other = await save({ query: "outcome:canceled", alert: { threshold: 2, over: "5m" } });
+    await come(2, { outcome: "exception" });
+    await come(2, { outcome: "canceled" });
+    expect(await incidents()).toHaveLength(1);
+    clock.advance(10_000);
+    await come(1);
+    expect(await incidents()).toMatchObject([{ subject: { id: other } }, {}]);
+  });
+
+  it("is over when it was absent for long enough, and gone with its search", async () => {
+    const id = await save({ query: "outcome:exception", alert: { threshold: 1, over: "1h" } });
+    await come(1, { outcome: "exception" });
+    expect(await incidents()).toHaveLength(1);
+    expect((await call("DELETE", `/logship/searches/${id}`)).status).toBe(200);
+    for (let i = 0; i < 5; i++) {
+      clock.advance(5 * MINUTE_MS);
+      await runCron();
+    }
+    expect(await incidents()).toMatchObject([{ state: "over" }]);
+    expect(await new LogShards(env).searchCounts()).toEqual([[]]);
+  });
+
+  it("is checked by the cron where the counts do not answer", async () => {
+    await save({ query: "outcome:exception", alert: { threshold: 1, over: "5m" } });
+    const silent = vi.spyOn(TraceLog.prototype, "searchCounts").mockImplementation(() => {
+      throw new Error("refused");
+    });
+    await come(1, { outcome: "exception" });
+    expect(await incidents()).toEqual([]);
+    silent.mockRestore();
+    await runCron();
+    expect(await incidents()).toHaveLength(1);
+    const [before] = await incidents();
+    vi.spyOn(TraceLog.prototype, "searchCounts").mockImplementation(() => {
+      throw new Error("refused");
+    });
+    clock.advance(6 * MINUTE_MS);
+    await runCron();
+    expect(await incidents()).toMatchObject([{ id: before?.id, state: "unknown" }]);
   });
 });
