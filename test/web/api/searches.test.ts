@@ -1,4 +1,5 @@
 /** Saved searches over the API: whose they are, what is refused, and what the audit has of them. */
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { readSnapshot } from "../../../src/ship/job/snapshot.ts";
@@ -28,9 +29,9 @@ const BODY = { name: "Checkout fails", query: "status:5xx", alert: ALERT };
 const save = (body: object = BODY, options: CallOptions = {}) => call<Said>("POST", "/logship/searches", body, options);
 
 async function tokenOf(name: string, ...permissions: string[]): Promise<CallOptions> {
-  const made = await call<{ token: string }>("POST", "/tokens", { name, permissions });
+  const made = await call<{ value: string }>("POST", "/tokens", { name, permissions });
   expect(made.status, JSON.stringify(made.body.errors)).toBe(201);
-  return { headers: { authorization: `Bearer ${made.body.result.token}` } };
+  return { headers: { authorization: `Bearer ${made.body.result.value}` } };
 }
 
 const alerted = async () => readSnapshot((await controlPlane(env.CONTROL).configSince("")) as unknown)?.searches;
@@ -109,13 +110,22 @@ describe("a saved search", () => {
   });
 
   it("is refused beyond so many, and so many with an alert", async () => {
-    for (let i = 0; i < SEARCH_ALERTS_MAX; i++) expect((await save()).status).toBe(201);
+    const { id } = (await save()).body.result;
+    const plain = { name: "x", query: "x" };
+    const copies = (alert: boolean, count: number) =>
+      runInDurableObject(controlPlane(env.CONTROL), (_control, { storage: { sql } }) => {
+        const { search } = sql.exec<{ search: string }>("SELECT search FROM saved_search WHERE id = ?", id).one();
+        const copy = alert ? search : JSON.stringify({ ...JSON.parse(search), alert: null });
+        for (let i = 0; i < count; i++) sql.exec("INSERT INTO saved_search (search) VALUES (?)", copy);
+      });
+    await copies(true, SEARCH_ALERTS_MAX - 1);
     expect((await save()).status).toBe(409);
-    const { result } = (await save({ name: "x", query: "x" })).body;
+    const { result } = (await save(plain)).body;
     expect((await call("PUT", `/logship/searches/${result.id}`, BODY)).status).toBe(409);
-    expect((await call("PUT", `/logship/searches/1`, BODY)).status).toBe(200);
-    for (let i = SEARCH_ALERTS_MAX + 1; i < SEARCHES_MAX; i++) await save({ name: "x", query: "x" });
-    expect((await save({ name: "x", query: "x" })).status).toBe(409);
+    expect((await call("PUT", `/logship/searches/${id}`, BODY)).status).toBe(200);
+    await copies(false, SEARCHES_MAX - SEARCH_ALERTS_MAX - 1);
+    expect((await save(plain)).status).toBe(409);
+    expect((await call<Said[]>("GET", "/logship/searches")).body.result).toHaveLength(SEARCHES_MAX);
     expect((await alerted())?.length).toBe(SEARCH_ALERTS_MAX);
   });
 });
