@@ -30,7 +30,7 @@ const ROWS = [
   ["formats/manifest"],
   ["formats/object"],
   ["formats/query"],
-  ["formats/queue", "formats/filter", "formats/output", "formats/json"],
+  ["formats/queue", "formats/filter", "formats/output", "formats/json", "formats/measures"],
   ["formats/errors", "formats/secrets", "formats/sketch", "formats/record"],
   ["base/storage", "base/streams"],
   ["base/errors", "base/memory"],

@@ -40,6 +40,7 @@ import {
 } from "./api/route.ts";
 import { scriptRoutes } from "./api/scripts.ts";
 import { searchRoutes } from "./api/search.ts";
+import { savedSearchRoutes } from "./api/searches.ts";
 import { setAsideRoutes } from "./api/set-aside.ts";
 import { statusRoutes } from "./api/status.ts";
 import { usageRoutes } from "./api/usage.ts";
@@ -66,6 +67,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...datasetRoutes,
       ...previewRoutes,
       ...searchRoutes,
+      ...savedSearchRoutes,
       ...canaryRoutes,
       ...setAsideRoutes,
       ...replayRoutes,

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
+import { Shape } from "../../src/formats/measures/measures.ts";
 import { Groups } from "../../src/operate/search/count/groups.ts";
-import { Shape } from "../../src/operate/search/count/measures.ts";
 import { askedOf, questionOf } from "../../src/web/dashboard/pages/search/address.ts";
 import { ROOT } from "../../tools/paths.ts";
 

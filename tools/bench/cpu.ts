@@ -1,4 +1,5 @@
 /** CPU time of intake and pipeline, beside gzip alone of the same bytes. */
+import { ALERTS } from "./alerts.ts";
 import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { count, median, table } from "./table.ts";
 import {
@@ -21,6 +22,7 @@ const TITLES: { readonly [work in Work]: string } = {
   gzip: "gzip alone, of what is shipped",
   pipeline: "pipeline: message → fragment",
   unsketched: "  without sketches",
+  alerted: `  with ${ALERTS.length} alerts on searches`,
   alike: `  with ${ALIKE} jobs of equal rules`,
   intake: "intake: tail() → message",
   post: "intake: POST → message",

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../paths.ts";
+import { ALERTS } from "./alerts.ts";
 import { measureShape, microseconds } from "./cpu.ts";
 import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { median, quartiles, table } from "./table.ts";
@@ -169,6 +170,7 @@ export const RATIOS = {
     intake: "tail item → message, compressed once",
     pipeline: "message → fragments, everything",
     unsketched: "… without sketches, everything",
+    alerted: `… with ${ALERTS.length} alerts on searches, everything`,
     alike: `… with ${ALIKE} jobs of equal rules, everything`,
     hashes: "word hashes",
   },
@@ -177,6 +179,7 @@ export const RATIOS = {
     intake: "tail item → message",
     pipeline: "message → fragments, filtered",
     unsketched: "… without sketches, filtered",
+    alerted: `… with ${ALERTS.length} alerts on searches, filtered`,
     alike: `… with ${ALIKE} jobs of equal rules, filtered`,
   },
 } as const satisfies { [shape: string]: Names };

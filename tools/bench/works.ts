@@ -11,6 +11,7 @@ import { Memory } from "../../src/base/memory.ts";
 import { inflated, type Pieces } from "../../src/base/streams.ts";
 import type { Fragment } from "../../src/formats/object/encoder.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
+import { compileQuery } from "../../src/formats/query/compile-query.ts";
 import { part } from "../../src/formats/query/meaning.ts";
 import { macKeyOf } from "../../src/formats/queue/mac.ts";
 import { recordLine } from "../../src/formats/record/encode.ts";
@@ -18,7 +19,6 @@ import type { FieldName } from "../../src/formats/record/fields.ts";
 import { httpSource } from "../../src/formats/record/source.ts";
 import { HashSet } from "../../src/formats/sketch/hash-set.ts";
 import { hashJson } from "../../src/formats/sketch/terms.ts";
-import { compileQuery } from "../../src/operate/search/query.ts";
 import { scan } from "../../src/operate/search/scan.ts";
 import { consumeEvents } from "../../src/ship/consumer/consume.ts";
 import type { ConsumerContext } from "../../src/ship/consumer/context.ts";
@@ -28,6 +28,8 @@ import { handleTail } from "../../src/ship/intake/tail.ts";
 import { takeEvents } from "../../src/ship/intake/take.ts";
 import { takesOver } from "../../src/ship/job/build.ts";
 import type { JobConfig } from "../../src/ship/job/config.ts";
+import type { AlertedSearch } from "../../src/ship/job/searches.ts";
+import { ALERTS } from "./alerts.ts";
 import type { JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
 import { batchOf } from "./queue-batch.ts";
@@ -90,15 +92,16 @@ export async function prepareData(records: number, shape: JobShape): Promise<Dat
 
 /**
  * `gzip` of what the pipeline ships, and nothing else; `pipeline` from messages to fragments, also
- * without sketches, and with {@link ALIKE} jobs of equal rules; `intake` from trace items to
- * messages, and `post` from requests to messages; `hashes` of the words of what is shipped; `scan`
- * of the object for a text that no record has. Each returns the amount of its output, by which two
- * runs are known to have done the same.
+ * without sketches, with {@link ALERTS}, and with {@link ALIKE} jobs of equal rules; `intake` from
+ * trace items to messages, and `post` from requests to messages; `hashes` of the words of what is
+ * shipped; `scan` of the object for a text that no record has. Each returns the amount of its
+ * output, by which two runs are known to have done the same.
  */
 const WORKS = {
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),
   pipeline: ({ bodies, job }) => shippedBytes(bodies, [job]),
   unsketched: ({ bodies, job }) => shippedBytes(bodies, [{ ...job, sketches: false }]),
+  alerted: ({ bodies, job }) => shippedBytes(bodies, [job], ALERTS),
   alike: ({ bodies, job }) =>
     shippedBytes(
       bodies,
@@ -210,11 +213,15 @@ function messageBytes(bodies: readonly ArrayBuffer[]): number {
 }
 
 /** The queue handler, with a log that takes everything. @returns what it was to append. */
-async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<readonly Fragment[]> {
+async function consumed(
+  bodies: readonly ArrayBuffer[],
+  jobs: JobConfig[],
+  searches?: readonly AlertedSearch[],
+): Promise<readonly Fragment[]> {
   const all: Fragment[] = [];
   const unexpected = () => Promise.reject(new Error("every message is whole, and comes once"));
   const context: ConsumerContext = {
-    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
+    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0], ...(searches && { searches }) }),
     append: async (_shard, { parts, prepared, state }) => {
       all.push(...prepared.flatMap(({ fragments }) => fragments));
       return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
@@ -231,8 +238,12 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
   return all;
 }
 
-async function shippedBytes(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
-  return bytesOf((await consumed(bodies, jobs)).map(({ body }) => body));
+async function shippedBytes(
+  bodies: readonly ArrayBuffer[],
+  jobs: JobConfig[],
+  searches?: readonly AlertedSearch[],
+): Promise<number> {
+  return bytesOf((await consumed(bodies, jobs, searches)).map(({ body }) => body));
 }
 
 /** How many words a piece has. */

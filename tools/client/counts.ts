@@ -1,8 +1,8 @@
 /** Counts in a terminal: what is asked for, pages that become one, and a table. */
 import * as z from "zod";
 import { stamp } from "../../src/base/words.ts";
+import { type Measure, OPS, Shape } from "../../src/formats/measures/measures.ts";
 import { Groups, type Rest, type Row } from "../../src/operate/search/count/groups.ts";
-import { type Measure, OPS, Shape } from "../../src/operate/search/count/measures.ts";
 import { groupText, measureText, measureTitle } from "../../src/operate/search/words.ts";
 import { UsageFault } from "../command.ts";
 import { oneLine } from "./show.ts";

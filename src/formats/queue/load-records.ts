@@ -31,6 +31,8 @@ export interface Loaded {
   size: number;
   /** The JSON of all parts, from which records read. It can be freed when nothing reads any. */
   raw: Uint8Array;
+  /** Of its first record, among the lines of that. */
+  firstLine: number;
   /** For objects to take it over; absent: its records are compressed anew. */
   takeover?: Takeover;
 }
@@ -69,7 +71,7 @@ function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: 
   let from = 0;
   for (const part of parts) {
     const records: LoadedRecord[] = [];
-    const begin = from;
+    const [begin, firstLine] = [from, line];
     let extraSize = 0;
     for (let index = 0; index < part.records; index++, line++) {
       const to = ends[line] as number;
@@ -82,7 +84,15 @@ function loadAll({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: 
       from = to + 1;
     }
     const size = from - begin + extraSize;
-    loaded.push({ message: part, bytes, records, size, raw, ...(takeover && parts.length === 1 && { takeover }) });
+    loaded.push({
+      message: part,
+      bytes,
+      records,
+      size,
+      raw,
+      firstLine,
+      ...(takeover && parts.length === 1 && { takeover }),
+    });
     bytes = 0;
   }
   return { kind: "loaded", loaded };

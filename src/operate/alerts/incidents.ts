@@ -15,9 +15,10 @@ export const SETTLE_CHECKS = 3;
 
 /**
  * How many findings are tracked individually; one more finding counts the rest. Each of these has
- * room of its own: what senders name, functions, and of jobs and the account warnings, and errors.
+ * room of its own: what senders name, functions, searches, and of jobs and the account warnings,
+ * and errors.
  */
-export const ROOM = { sent: 90, functions: 100, warnings: 50, errors: 100 } as const;
+export const ROOM = { sent: 90, functions: 100, warnings: 50, errors: 100, searches: 50 } as const;
 
 /** What one sender names, of that. Those that still fail stay, though it names others now. */
 const SENT_BY_ONE_MAX = 10;
@@ -114,7 +115,10 @@ export function advance(before: readonly Tracked[], check: Check, newId: () => s
   }
   for (const finding of seen.values()) {
     const sinceMs = Math.min(finding.sinceMs ?? check.atMs, check.atMs);
-    tracked.push({ id: newId(), finding, sinceMs, firstSeenMs: check.atMs, openedMs: null, well: null, flaps: 0 });
+    const suspected = { id: newId(), finding, sinceMs, firstSeenMs: check.atMs, openedMs: null, well: null, flaps: 0 };
+    const each = opensAtOnce(finding) ? { ...suspected, openedMs: check.atMs } : suspected;
+    if (isIncident(each)) opened.push(each);
+    tracked.push(each);
   }
   return { tracked, opened, over };
 }
@@ -133,6 +137,11 @@ export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | 
 /** Whether the next check may open an incident. */
 export function mayOpen(tracked: readonly Tracked[], nowMs: number): boolean {
   return tracked.filter(isSuspected).some(({ firstSeenMs }) => nowMs - firstSeenMs >= CONFIRM_MS);
+}
+
+/** Its owner has said from when on it is one, and for how long it must be so. */
+function opensAtOnce({ kind }: Finding): boolean {
+  return kind === "search_alert";
 }
 
 function isSuspected({ openedMs, well }: Tracked): boolean {
@@ -175,7 +184,7 @@ function seenAgain({ unknown: _, ...past }: Tracked, finding: Finding, nowMs: nu
     ...(isWorse && { worse: true }),
     finding,
     sinceMs: Math.min(past.sinceMs, finding.sinceMs ?? past.sinceMs),
-    openedMs: past.openedMs ?? (nowMs - past.firstSeenMs >= CONFIRM_MS ? nowMs : null),
+    openedMs: past.openedMs ?? (opensAtOnce(finding) || nowMs - past.firstSeenMs >= CONFIRM_MS ? nowMs : null),
     well: null,
     flaps: past.flaps + (past.well === null ? 0 : 1),
   };
@@ -248,6 +257,8 @@ function roomsOf({ kind, subject, sender, severity }: Finding): string[] {
   if (kind === MORE) return [];
   if (sender !== undefined) return ["sent", `of ${sender}`];
   if (subject.type === "function") return ["functions"];
+  // There are no more with an alert.
+  if (subject.type === "search") return ["searches"];
   return [severity === "error" ? "errors" : "warnings"];
 }
 

@@ -14,6 +14,7 @@ import type { QueueWaits } from "../status/queue-waits.ts";
 import { type Pulse, Rhythm } from "../status/rhythm.ts";
 import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
+import { nextDueMs as nextSearchMs } from "../status/search-rules.ts";
 import type { TestAnswer } from "./alert-calls.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
 import { advance, type Check, confirmMs, isIncident, MORE, mayOpen, type Tracked, trackedByKey } from "./incidents.ts";
@@ -61,7 +62,7 @@ export interface CheckResult {
   readonly notices?: readonly Notice[];
   /** As of {@link Snapshot}. */
   readonly keptSinceMs?: number | null;
-  /** When the next thing that is expected is overdue, in ms; null, absent: nothing is. */
+  /** When a silence may be a finding, in ms since the epoch; null, absent: none is near. */
   readonly dueMs?: number | null;
   /** As of {@link Check}. */
   isUnknown(finding: Finding): boolean;
@@ -337,12 +338,14 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * When to check although no cron came, in ms since the epoch; null: no webhook is on. Without it,
+   * When to check although no cron came, in ms since the epoch; null: never. Where receivers are on,
    * a missing cron would stop all calls. A new instance does not know its last check, and checks
-   * with the next alarm. What is overdue is told without waiting for the cron.
+   * with the next alarm. What is overdue is found without waiting for the cron.
    */
   #checkDueMs(nowMs: number): number | null {
-    return this.#receivers.wanted() ? Math.min(Math.min(this.#checkedMs, nowMs) + NO_CRON_MS, this.#dueMs) : null;
+    const own = this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : Number.POSITIVE_INFINITY;
+    const due = Math.min(own, this.#dueMs);
+    return due === Number.POSITIVE_INFINITY ? null : due;
   }
 
   /** Sets the alarm for the next thing to do. */
@@ -368,9 +371,18 @@ export function resultOf(facts: Facts): CheckResult {
     findings,
     notices: noticesOf(facts),
     keptSinceMs: facts.account === NO_ANSWER ? null : facts.account.status.keptSinceMs,
-    dueMs: facts.functions === NO_ANSWER ? null : nextDueMs(facts.functions.kinds ?? [], facts.nowMs),
+    dueMs: dueOf(facts),
     isUnknown: (finding) => (finding.kind === MORE ? isSilent : isUnknown(facts, finding, keys)),
   };
+}
+
+/** When a silence, or a search without further records, may be a finding; null: unknown, or never. */
+function dueOf({ functions, searches, nowMs }: Facts): number | null {
+  const dues = [
+    functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs),
+    searches === NO_ANSWER ? null : nextSearchMs(searches),
+  ].filter((ms) => ms !== null);
+  return dues.length === 0 ? null : Math.min(...dues);
 }
 
 /** The watch continues with the next alarm or cron. */

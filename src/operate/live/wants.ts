@@ -2,11 +2,11 @@ import { utf8Length } from "../../base/bytes.ts";
 import { FILTER_MAX_BYTES } from "../../base/limits.ts";
 import { compileFilter } from "../../formats/filter/compile.ts";
 import { parseFilter } from "../../formats/filter/parse.ts";
+import { compileQuery } from "../../formats/query/compile-query.ts";
 import { readQuery } from "../../formats/query/meaning.ts";
 import { EXTRA_FIELDS, type ExtraField, emptyText, TAKEN_FIELDS } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 import { fold } from "../../formats/sketch/terms.ts";
-import { compileQuery } from "../search/query.ts";
 
 /** Which records a viewer wants; "" for any. */
 export interface Wants {

@@ -1,11 +1,11 @@
 import type { Platform } from "../../base/platform.ts";
+import type { CompiledQuery } from "../../formats/query/compile-query.ts";
 import type { RecordId } from "../../formats/sketch/identities.ts";
 import type { SearchSpan } from "../../ship/reader/searchable.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Identify } from "./identify.ts";
 import type { LookUp } from "./look-up.ts";
 import type { NotSearched } from "./not-searched.ts";
-import type { CompiledQuery } from "./query.ts";
 import type { Match } from "./scan.ts";
 import type { Known, Source } from "./source.ts";
 

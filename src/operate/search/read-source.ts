@@ -1,9 +1,9 @@
 import type { Platform } from "../../base/platform.ts";
 import type { Pieces } from "../../base/streams.ts";
+import type { CompiledQuery } from "../../formats/query/compile-query.ts";
 import { Identities, type RecordId } from "../../formats/sketch/identities.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
 import type { Identified } from "./identify.ts";
-import type { CompiledQuery } from "./query.ts";
 import { type Match, type Scanned, scan } from "./scan.ts";
 import type { Source } from "./source.ts";
 

@@ -1,10 +1,10 @@
 import { parsedJson } from "../../base/bytes.ts";
 import { EVENT_MAX_DEPTH, RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { Pieces } from "../../base/streams.ts";
+import type { CompiledQuery } from "../../formats/query/compile-query.ts";
 import { isDeeperThan } from "../../formats/record/record.ts";
 import { fold } from "../../formats/sketch/terms.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
-import type { CompiledQuery } from "./query.ts";
 
 /** A line of an object that matches. */
 export interface Match {

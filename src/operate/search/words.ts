@@ -1,7 +1,7 @@
 // What a search says of its answer: on the page, and in the terminal.
 import { bytes, count, duration, figure, plural, stamp, timeSpan, took } from "../../base/words.ts";
+import type { Measure } from "../../formats/measures/measures.ts";
 import type { GroupValue } from "./count/groups.ts";
-import type { Measure } from "./count/measures.ts";
 
 // What stands above an answer, or above what follows from it.
 export const REFUSED = "The search was refused";

@@ -102,6 +102,15 @@ const Replays = z.array(
   z.looseObject({ job: z.number(), sinceMs: z.number(), error: z.string(), objectsLeft: z.number() }),
 );
 
+const Searches = z.array(
+  z.array(
+    z.looseObject({
+      ...{ id: z.number(), stamp: z.string(), total: z.number() },
+      buckets: z.array(z.tuple([z.number(), z.number(), z.string()])),
+    }),
+  ),
+);
+
 const Attachments = z.array(
   z.looseObject({
     script: z.string(),
@@ -111,7 +120,7 @@ const Attachments = z.array(
   }),
 );
 
-export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Attachments } as const;
+export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Searches, Attachments } as const;
 
 /** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {

@@ -4,6 +4,7 @@ import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { ReplayTrouble } from "../replay/replay-status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
+import type { SearchFact } from "./search-rules.ts";
 import type { SlowFunction } from "./slow.ts";
 
 /** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
@@ -28,6 +29,8 @@ export interface Facts {
   slow?: readonly SlowFunction[];
   replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
+  /** Saved searches with an alert. */
+  searches: Answer<readonly SearchFact[]>;
 }
 
 /** A job as last known, without secrets. */

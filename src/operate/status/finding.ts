@@ -5,6 +5,7 @@ export type Subject =
   | { readonly type: "account" }
   | { readonly type: "job"; readonly id: number }
   | { readonly type: "function"; readonly name: string }
+  /** `name` is its owner's. */
   | { readonly type: "search"; readonly id: number; readonly name: string };
 
 /**

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { errorText, log } from "../../base/logger.ts";
 import { Patience, type Platform, settled } from "../../base/platform.ts";
 import { readConfig, readFunctionFailing } from "../../config.ts";
+import type { AlertedSearch } from "../../ship/job/searches.ts";
 import { readSnapshot } from "../../ship/job/snapshot.ts";
 import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { FunctionCount } from "../../ship/log/function-counts.ts";
@@ -22,6 +23,7 @@ import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
+import { searchFacts } from "./search-facts.ts";
 import { slowOf } from "./slow.ts";
 import { AFTER } from "./thresholds.ts";
 
@@ -53,6 +55,7 @@ const LOGS_AT_ONCE = 8;
 /** The answers of the other parts. */
 interface Answers {
   known: Answer<KnownJob[]>;
+  alerted: Answer<readonly AlertedSearch[]>;
   settings: Answer<FunctionSetting[]>;
   account: Answer<AccountStatus>;
   lately: Answer<FunctionCount[]>;
@@ -88,6 +91,11 @@ export async function gather(
     const nowMs = platform.now();
     const state = remembered(memory.samples, answers, statuses, nowMs);
     const functions = await askFunctions(env, memory, answers, nowMs, ask);
+    const { alerted } = answers;
+    const searches =
+      alerted === NO_ANSWER
+        ? NO_ANSWER
+        : await ask("searches", null, () => searchFacts(env, alerted, memory.samples, platform));
     const config = readConfig(env);
     return {
       nowMs,
@@ -101,6 +109,7 @@ export async function gather(
       slow: answers.account === NO_ANSWER ? [] : slowOf(answers.account.slower ?? [], nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
+      searches,
     };
   } finally {
     patience.end();
@@ -119,13 +128,14 @@ type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>)
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
   const ledger = new LogShards(env);
-  const [known, settings, account, lately, replays, attachments] = await Promise.all([
+  const [control, settings, account, lately, replays, attachments] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(env.CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
       const config = readConfig(env);
       const readable = snapshot.jobs.map((job) => knownJob(job, config));
-      return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
+      const known = [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
+      return { known, alerted: snapshot.searches ?? [] };
     }),
     ask("the settings of functions", ANSWER.Settings, () => controlPlane(env.CONTROL).functionSettings()),
     ask("the ledger", ANSWER.Account, () => ledger.status()),
@@ -134,7 +144,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
   ]);
   return {
-    known,
+    ...(control === NO_ANSWER ? { known: NO_ANSWER, alerted: NO_ANSWER } : control),
     settings,
     account,
     lately,

@@ -1,4 +1,13 @@
-type Source = "account" | "functions" | "failing" | "replays" | "attachments" | "destination" | "reader" | "none";
+type Source =
+  | "account"
+  | "functions"
+  | "failing"
+  | "replays"
+  | "attachments"
+  | "searches"
+  | "destination"
+  | "reader"
+  | "none";
 
 /**
  * The kinds of findings of the rules, in the order in which they are listed, each with the part
@@ -63,6 +72,7 @@ export const KIND_SOURCES = {
   function_slow: "failing",
   attachment_undone: "attachments",
   attachment_unknown: "attachments",
+  search_alert: "searches",
 } as const satisfies Readonly<Record<string, Source>>;
 
 export type Kind = keyof typeof KIND_SOURCES;

@@ -8,6 +8,7 @@ import { isKindQuiet } from "./function-kinds.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KIND_SOURCES, KINDS, type Kind } from "./kinds.ts";
+import { searchFindings } from "./search-rules.ts";
 import { isQuiet } from "./thresholds.ts";
 
 /**
@@ -20,6 +21,7 @@ export function findingsOf(facts: Facts): Finding[] {
     ...facts.jobs.flatMap((job) => jobFindings(job, facts)),
     ...replayFindings(facts),
     ...functionFindings(facts),
+    ...(facts.searches === NO_ANSWER ? [] : searchFindings(facts.searches, facts.nowMs)),
   ].sort(inOrder);
 }
 
@@ -61,11 +63,11 @@ function inOrder(a: Found, b: Found): number {
 }
 
 function rank({ type }: Subject): number {
-  return ["account", "job", "function"].indexOf(type);
+  return ["account", "job", "function", "search"].indexOf(type);
 }
 
 function compared(a: Subject, b: Subject): number {
-  if (a.type === "job" && b.type === "job") return a.id - b.id;
+  if (a.type !== "account" && a.type !== "function" && a.type === b.type) return a.id - b.id;
   if (a.type === "function" && b.type === "function") return a.name < b.name ? -1 : Number(a.name > b.name);
   return 0;
 }
@@ -97,8 +99,6 @@ export function isUnknown(
   const source = KIND_SOURCES[of];
   if (source in facts && facts[source as keyof Facts] === NO_ANSWER) return true;
   switch (subject.type) {
-    case "search":
-      return false;
     case "account":
       if (of === "functions_more")
         return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;
@@ -110,6 +110,11 @@ export function isUnknown(
         return facts.jobs.some((each) => each.rerunOf === subject.id && each.status === NO_ANSWER);
       const job = facts.jobs.find(({ id }) => (rerun === undefined ? id === subject.id : rerunName(id) === rerun));
       return job === undefined ? !facts.controlAnswered : isUnknownOf(job, of, facts);
+    }
+    case "search": {
+      if (facts.searches === NO_ANSWER) return true;
+      const fact = facts.searches.find(({ search }) => search.id === subject.id);
+      return fact?.standing === "unknown";
     }
     case "function":
       if (keys.counted.has(key)) return true;

@@ -4,6 +4,7 @@ import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
 import type { QueueWaits } from "./queue-waits.ts";
+import type { PastSearches } from "./search-rules.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";
 
 /**
@@ -26,6 +27,7 @@ export interface SampleState {
   backlogSinceMs: number | null;
   /** As the cron last asked. */
   queue?: QueueWaits;
+  searches?: PastSearches;
 }
 
 const NOTHING: SampleState = { known: null, jobs: {}, account: null, backlogSinceMs: null };

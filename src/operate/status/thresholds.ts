@@ -22,6 +22,8 @@ export const AFTER = {
   /** What the queue said of itself counts no longer: the cron asks every five minutes. */
   queueAsked: 10 * MINUTE_MS,
   backlog: 15 * MINUTE_MS,
+  /** Records wait in the queue: none is no sign that none came. */
+  searchBehind: 2 * MINUTE_MS,
   /** A filter or a sample keeps nothing. */
   keptNothing: HOUR_MS,
   drainingStuck: HOUR_MS,

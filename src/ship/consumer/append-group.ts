@@ -1,8 +1,10 @@
 import { free } from "../../base/bytes.ts";
 import type { Loaded } from "../../formats/queue/load-records.ts";
 import type { JobsSnapshot } from "../job/config.ts";
+import type { AlertedSearch } from "../job/searches.ts";
 import { APPEND_FORMAT, type Append, freshIn, type QueueState } from "../log/append-types.ts";
 import { headOf } from "../log/heads.ts";
+import { Searching } from "../log/searched.ts";
 import { prepareAll } from "./prepare-all.ts";
 
 /**
@@ -22,6 +24,8 @@ export interface Committable {
   body: ArrayBuffer;
   parts: readonly Loaded[];
 }
+
+const NO_SEARCHES: readonly AlertedSearch[] = [];
 
 export interface Committed {
   /** New events. */
@@ -45,9 +49,10 @@ export async function appendGroup(
 ): Promise<Committed> {
   const parts = group.flatMap(({ parts: own }) => own);
   const { prepared, offered, jobs } = prepareAll(parts, snapshot);
+  const searching = new Searching(snapshot.searches ?? NO_SEARCHES);
   const made: Append = {
     v: APPEND_FORMAT,
-    parts: parts.map(headOf),
+    parts: parts.map((part) => searching.counted(headOf(part), part)),
     records: group.map(({ body, parts: own }) => ({
       body: new Uint8Array(body),
       parts: own.map(({ message }) => message.id),
@@ -56,6 +61,7 @@ export async function appendGroup(
     queue,
     work: { batches: isFirst ? 1 : 0, entries: jobs.size, offered },
     state: snapshot.state,
+    ...(searching.keys.length > 0 && { searched: searching.keys }),
   };
   // Nothing reads the records any more, and a batch has up to a hundred messages of them.
   for (const { raw } of parts) free(raw);

@@ -1,5 +1,6 @@
 import type { OutputFormat } from "../../formats/output/format.ts";
 import type { SwitchSettings, UploadLimits } from "./fields.ts";
+import type { AlertedSearch } from "./searches.ts";
 
 /**
  * A span of time in which a job was enabled, in ms since the epoch, widened by
@@ -84,6 +85,8 @@ export interface JobsSnapshot {
   optOuts: OptOut[];
   /** The shards of the log that have come into being, in order. */
   shards: number[];
+  /** Saved searches with an alert; absent: none. */
+  searches?: readonly AlertedSearch[];
 }
 
 /** What a rerun is called, in the keys of its objects and by its users. @param id of its job. */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ALL_FIELDS, EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../formats/record/fields.ts";
 import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
 import { LIMIT_SETTINGS, SWITCH_SETTINGS } from "./fields.ts";
+import { readSearches } from "./searches.ts";
 
 /**
  * Job configurations from durable objects are validated before use: these may run an older version
@@ -79,7 +80,8 @@ const Snapshot = z.looseObject({
  */
 export function readSnapshot(value: unknown): JobsSnapshot | null {
   if (!Snapshot.safeParse(value).success) return null;
-  const snapshot = value as JobsSnapshot;
+  const { searches, ...rest } = value as JobsSnapshot;
+  const snapshot = searches === undefined ? (value as JobsSnapshot) : { ...rest, searches: readSearches(searches) };
   const unreadable = snapshot.jobs.filter((job) => readJobConfig(job) === null);
   if (unreadable.length === 0) return snapshot;
   const jobs = snapshot.jobs.filter((job) => !unreadable.includes(job));

@@ -6,6 +6,16 @@ import type { Source } from "../../formats/record/source.ts";
 import type { Health } from "./function-health.ts";
 import type { SeenKind } from "./seen-kinds.ts";
 
+/** What a saved search matched of some records. */
+export interface SearchCount {
+  id: number;
+  /** As of its configuration. */
+  stamp: string;
+  count: number;
+  /** Of its measure, in base64; absent: it needs none. */
+  state?: string;
+}
+
 /** The events of one version of a function in one part. */
 export interface PartFunction {
   scriptName: string;
@@ -20,6 +30,8 @@ export interface PartFunction {
   health: Health;
   /** Of its kinds of events the latest; absent: unknown. */
   kinds?: readonly SeenKind[];
+  /** What saved searches with an alert matched; absent: nothing. */
+  searches?: readonly SearchCount[];
 }
 
 /** What identifies a part, and what the account counts of it. */
@@ -113,6 +125,8 @@ export interface Append {
   work: Work;
   /** State of the caller's configuration; "": it has none. */
   state: string;
+  /** Searches that heads have counts of, as `keyOfSearch`. The shard counts others. */
+  searched?: readonly string[];
 }
 
 /** An append of which nothing was prepared, and that is not a batch of the queue. */

@@ -8,6 +8,7 @@ import {
   type UnreadableJob,
   versionIn,
 } from "../job/config.ts";
+import { type AlertedSearch, readSearches } from "../job/searches.ts";
 import { knownOf, readJobConfig } from "../job/snapshot.ts";
 import type { DueRules } from "./readers.ts";
 
@@ -18,6 +19,10 @@ interface Copy {
   state: JobsSnapshot["state"];
   jobs: ShardJob[];
   optOuts: OptOut[];
+  /** Those that this code can read. */
+  searches: readonly AlertedSearch[];
+  /** How many there are. */
+  shards: number;
 }
 
 const LIMITS = { records: UPLOAD_RECORDS.fallback, intervalMs: UPLOAD_INTERVAL_S.fallback * 1_000 };
@@ -51,7 +56,7 @@ export class JobsCopy extends Tables {
   }
 
   /** Takes a copy. */
-  keep({ state, jobs, optOuts }: JobsSnapshot): void {
+  keep({ state, jobs, optOuts, searches = [], shards }: JobsSnapshot): void {
     const kept = new Map(
       this.sql.all<{ id: number; config: string }>`SELECT id, config FROM job`.map(({ id, config }) => [id, config]),
     );
@@ -64,19 +69,26 @@ export class JobsCopy extends Tables {
     for (const id of kept.keys()) this.sql.run`DELETE FROM job WHERE id = ${id}`;
     const functions = JSON.stringify(optOuts);
     this.sql.run`UPDATE opt_outs SET functions = ${functions} WHERE functions <> ${functions}`;
+    const [configs, count] = [JSON.stringify(searches), shards.length];
+    this.sql.run`
+      UPDATE searches SET configs = ${configs}, shards = ${count} WHERE configs <> ${configs} OR shards <> ${count}`;
     this.sql.run`UPDATE state SET config_state = ${state} WHERE id = 1`;
   }
 
-  /** All jobs, readable or not, and the opt-outs. */
+  /** All jobs, readable or not, the opt-outs, and searches with an alert. */
   all(): Copy {
     const state = this.state();
     if (this.#held?.state === state) return this.#held;
     const rows = this.sql.all<{ config: string }>`SELECT config FROM job ORDER BY id`;
     const { functions } = this.sql.one<{ functions: string }>`SELECT functions FROM opt_outs`;
+    const { configs, shards } = this.sql.one<{ configs: string; shards: number }>`
+      SELECT configs, shards FROM searches`;
     this.#held = {
       state,
       jobs: rows.map(({ config }) => this.#known.get(config) ?? jobOf(config)),
       optOuts: JSON.parse(functions) as OptOut[],
+      searches: readSearches(JSON.parse(configs)),
+      shards,
     };
     // A change is of one job: the others are not read again.
     this.#known = new Map(rows.map(({ config }, i) => [config, this.#held?.jobs[i] as ShardJob]));

@@ -126,4 +126,17 @@ export const TRACE_LOG_STEPS = [
         PRIMARY KEY (function, version)
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 3,
+    why: "what saved searches with an alert match is counted with the parts that are new",
+    floor: 1,
+    sql: `
+      ALTER TABLE state ADD COLUMN searches TEXT NOT NULL DEFAULT '[]'; -- JSON of SearchSum[], see search-counts.ts
+      CREATE TABLE searches (
+        id      INTEGER PRIMARY KEY CHECK (id = 1),
+        configs TEXT NOT NULL,                       -- JSON of AlertedSearch[]
+        shards  INTEGER NOT NULL                     -- how many the log has
+      ) STRICT;
+      INSERT INTO searches (id, configs, shards) VALUES (1, '[]', 1);`,
+  },
 ] as const satisfies readonly Migration[];

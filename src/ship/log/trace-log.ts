@@ -12,7 +12,7 @@ import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql, verbatim } from "../../base/storage/sql.ts";
-import { readKeepMs } from "../../config.ts";
+import { readKeepMs, readMacKeys } from "../../config.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
@@ -54,6 +54,8 @@ import {
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
+import { type AddedSearches, SearchCounts, type SearchSum } from "./search-counts.ts";
+import { searchedIn } from "./searched.ts";
 import { SentPlaces } from "./sent-places.ts";
 import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answers.ts";
 import { showLive } from "./show-live.ts";
@@ -91,6 +93,15 @@ const READING_MS = 15_000;
 /** How long an alarm waits for the readers that it drives, in ms. They go on afterwards. */
 const ALARM_WAIT_MS = 2_000;
 
+/** What an append did. */
+interface Added extends Appended {
+  /** Position of what is new; null: nothing of it is kept. */
+  n: number | null;
+  counted: readonly CountedPart[];
+  /** A saved search may have passed its threshold. */
+  hasCrossed: boolean;
+}
+
 /**
  * One shard of the log. An append is one transaction: it decides whether a part is new, counts it,
  * and keeps what each job is to get of it as a block, until the jobs' readers have read it. Nothing
@@ -104,6 +115,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #health: HealthSlots;
+  readonly #searches: SearchCounts;
   readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -135,6 +147,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
     this.#health = new HealthSlots(sql);
+    this.#searches = new SearchCounts(sql);
     this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
@@ -172,8 +185,8 @@ export class TraceLog extends DurableObject<Env> {
     this.#underWay += bytes;
     try {
       await this.#ready(append.state);
-      const { n, counted, ...appended } = this.#transaction(() => this.#append(append));
-      const waking = this.#waker.appended(counted);
+      const { n, counted, hasCrossed, ...appended } = this.#transaction(() => this.#append(append));
+      const waking = this.#waker.appended(counted, hasCrossed);
       if (waking !== null) this.ctx.waitUntil(waking);
       if (n !== null && this.#isWatched()) {
         const block = { shard: this.#shard, n, ids: appended.fresh };
@@ -189,8 +202,7 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  /** @returns also the position of what is new; null: nothing of it is kept. */
-  #append({ records, ...rest }: Append): Appended & { n: number | null; counted: readonly CountedPart[] } {
+  #append({ records, ...rest }: Append): Added {
     const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
     const forgotten_ms = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
@@ -206,13 +218,14 @@ export class TraceLog extends DurableObject<Env> {
     const offers = new Map(fresh.map((part) => [part, offerOf(part, this.#jobs.all())]));
     const block = this.#blockOf(offers, append, parts.length === fresh.length && again.length === 0);
     const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0));
+    const searched = this.#searched(offers, append);
     this.#remember(offers);
     if (block !== null) this.#add(block, nowMs);
     const n = block === null ? null : this.#lastBlock;
     for (const part of again) this.#addAgain(part, append, nowMs);
-    this.#count(counted, append, nowMs);
+    const hasCrossed = this.#count(counted, searched, append, nowMs);
     this.#arm(nowMs);
-    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n, counted };
+    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n, counted, hasCrossed };
   }
 
   #blockOf(offers: Offers, append: Append, isWhole: boolean): NewBlock | null {
@@ -276,12 +289,24 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  #count(counted: readonly CountedPart[], { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): void {
+  #searched(offers: Offers, append: Append): AddedSearches {
+    const { searches } = this.#jobs.all();
+    return searches.length === 0 ? new Map() : searchedIn(offers, searches, append, readMacKeys(this.env));
+  }
+
+  /** @returns whether a saved search may have passed its threshold. */
+  #count(
+    counted: readonly CountedPart[],
+    searched: AddedSearches,
+    { queue, work }: Pick<Append, "queue" | "work">,
+    nowMs: number,
+  ): boolean {
     const keptSinceMs = this.#expire(nowMs);
+    const { text: searches, hasCrossed } = this.#searches.add(this.#jobs.all(), searched, nowMs);
     this.#totals.add(
       counted,
       {
-        ...{ queue, work, keptSinceMs },
+        ...{ queue, work, keptSinceMs, searches },
         slots: this.#health.add(counted, nowMs),
         hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
         readers: this.#readers.text(),
@@ -289,6 +314,7 @@ export class TraceLog extends DurableObject<Env> {
       },
       nowMs,
     );
+    return hasCrossed;
   }
 
   /**
@@ -602,7 +628,7 @@ export class TraceLog extends DurableObject<Env> {
       const removed = this.#hold.remove(id) ?? 0;
       this.#sql.run`UPDATE state SET processed = processed - ${removed} WHERE id = 1`;
       if (block !== null) this.#add(block, nowMs);
-      this.#count(counted, append, nowMs);
+      this.#count(counted, this.#searched(offers, append), append, nowMs);
       this.#arm(nowMs);
       const noted = new Set(parts.flatMap((part) => part.jobs));
       const count = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
@@ -729,6 +755,11 @@ export class TraceLog extends DurableObject<Env> {
   /** Events of one function, over the last thirty days; null: there were none. */
   functionCount(scriptName: string): FunctionCount | null {
     return this.#functions.of(scriptName, platform.now());
+  }
+
+  /** As {@link SearchCounts.list}. */
+  searchCounts(): SearchSum[] {
+    return this.#searches.list(this.#jobs.all().searches);
   }
 
   /** As {@link HealthSlots.hours}. */

@@ -65,4 +65,14 @@ export const CONTROL_STEPS = [
       -- JSON of Expectation[]; null: none
       ALTER TABLE function_setting ADD COLUMN expect TEXT;`,
   },
+  {
+    id: 3,
+    why: "searches are kept, some of them with an alert",
+    floor: 1,
+    sql: `
+      CREATE TABLE saved_search (
+        id     INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again
+        search TEXT NOT NULL                      -- JSON of SavedSearch
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

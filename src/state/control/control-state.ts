@@ -5,6 +5,7 @@ import type { Given } from "../../ship/job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../../ship/job/config.ts";
 import type { CONTROL_STEPS } from "./control-migrations.ts";
 import type { FunctionSettings } from "./function-settings.ts";
+import { SavedSearches } from "./saved-searches.ts";
 
 export type JobRow = RowOf<typeof CONTROL_STEPS, "job">;
 
@@ -19,12 +20,14 @@ const idsAfter = (nowMs: number): number => Math.floor(nowMs / 1_000);
 /** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
 export class ControlState extends Tables {
   readonly #functions: FunctionSettings;
+  readonly searches: SavedSearches;
   /** Of this instance. */
   readonly #mark = crypto.randomUUID().slice(0, 8);
 
   constructor(sql: SqlStorage, functions: FunctionSettings) {
     super(sql);
     this.#functions = functions;
+    this.searches = new SavedSearches(sql);
   }
 
   control(): ControlRow {
@@ -77,7 +80,9 @@ export class ControlState extends Tables {
 
   snapshot(): JobsSnapshot {
     const jobs = this.rows().map(configOf);
-    return { state: this.state(), jobs, optOuts: this.#functions.optOuts(), shards: this.shards() };
+    const searches = this.searches.alerted();
+    const rest = { optOuts: this.#functions.optOuts(), shards: this.shards() };
+    return { state: this.state(), jobs, ...rest, ...(searches.length > 0 && { searches }) };
   }
 
   rows(): JobRow[] {
@@ -132,6 +137,7 @@ export class ControlState extends Tables {
     const given = this.next();
     const next = given.version;
     this.#functions.overtake(next);
+    this.searches.overtake(given, nowMs);
     for (const row of this.rows())
       this.setConfig(row.id, { ...configOf(row), ...given, outputVersion: next, destinationVersion: next });
   }

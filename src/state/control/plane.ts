@@ -31,6 +31,7 @@ import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
+import type { SavedSearch, SearchDraft, SearchOwner } from "./saved-searches.ts";
 
 export type { JobDraft } from "../../ship/job/change.ts";
 export { CONTROL_STEPS } from "./control-migrations.ts";
@@ -91,6 +92,12 @@ export type JobChange =
 export type FunctionChange =
   | { kind: "changed"; setting: FunctionSetting | null; missing: readonly number[] }
   | { kind: "refused"; why: string };
+
+/** `missing` as of {@link JobChange}. */
+export type SearchChange =
+  | { kind: "changed"; search: SavedSearch; missing: readonly number[] }
+  | { kind: "refused"; why: string }
+  | { kind: "gone" };
 
 /**
  * How long it counts that a handler could not tell a shard of a message, in ms: longer than a dead
@@ -358,6 +365,36 @@ export class ControlPlane extends DurableObject<Env> {
       const deleted = this.#sql.run`DELETE FROM job WHERE id = ${id} AND deleted_ms < ${old}`;
       if (deleted > 0) this.#state.next();
     });
+  }
+
+  savedSearches(): SavedSearch[] {
+    return this.#state.searches.list();
+  }
+
+  /** @param id null: a new one. @param by who makes it; of one that there is, that stays. */
+  async putSearch(id: number | null, draft: SearchDraft, by: SearchOwner): Promise<SearchChange> {
+    await this.#askShards();
+    const { searches } = this.#state;
+    const change = this.#rollout.change(() => {
+      const before = searches.list().find((each) => each.id === id) ?? null;
+      return id !== null && before === null
+        ? null
+        : searches.put(before, draft, by, this.#state.next(), platform.now());
+    });
+    if (typeof change === "string") return { kind: "refused", why: change };
+    const missing = await this.#rollout.bring();
+    const search = searches.list().find((each) => each.id === change);
+    return search === undefined ? { kind: "gone" } : { kind: "changed", search, missing };
+  }
+
+  /** Its counts go with it. */
+  async removeSearch(id: number): Promise<void> {
+    await this.#askShards();
+    this.#rollout.change(() => {
+      this.#state.searches.remove(id);
+      this.#state.next();
+    });
+    await this.#rollout.bring();
   }
 
   /** Settings of functions, by name. */

@@ -22,6 +22,7 @@ import { type Filter, parseFilter, type Question } from "../../formats/filter/pa
 import { rootOf } from "../../formats/manifest/place.ts";
 import { readPublicKey } from "../../formats/manifest/signing.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
+import { compileQuery } from "../../formats/query/compile-query.ts";
 import { ofRay, part, readQuery } from "../../formats/query/meaning.ts";
 import type { QueryFault } from "../../formats/query/parse.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
@@ -33,7 +34,6 @@ import { type CountPlan, countedFields, planCount } from "../../operate/search/c
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
 import { inWords, type NotSearched } from "../../operate/search/not-searched.ts";
-import { compileQuery } from "../../operate/search/query.ts";
 import type { SearchedJob } from "../../operate/search/source.ts";
 import { type Listed, listSources, type SearchedRerun } from "../../operate/search/sources.ts";
 import { notReadYet } from "../../operate/search/waiting.ts";

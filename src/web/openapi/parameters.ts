@@ -39,6 +39,7 @@ const PATH_PARAMETERS: { readonly [name: string]: PathParameter } = {
     example: "$ASIDE_ID",
   },
   alert_id: { schema: z.int().describe("Id of a receiver of alerts, from 2."), example: "2" },
+  search_id: { schema: z.int().min(1).describe("Id of a saved search."), example: "$SEARCH_ID" },
   incident_id: {
     schema: z
       .string()

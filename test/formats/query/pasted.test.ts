@@ -1,12 +1,12 @@
 /** What people paste: a record that has it is found, whatever objects or lines are passed over. */
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { readQuery } from "../../../src/formats/query/meaning.ts";
 import { wantedIn } from "../../../src/formats/query/prune.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
 import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
 import { ALL, heldBy } from "../../../src/formats/sketch/wanted.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 
 const RECORD = {
   Event: { Request: { URL: "https://shop.example/", Method: "GET" }, Response: { Status: 200 } },

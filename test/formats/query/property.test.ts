@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { readQuery } from "../../../src/formats/query/meaning.ts";
 import { parseQuery } from "../../../src/formats/query/parse.ts";
 import { wantedIn } from "../../../src/formats/query/prune.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
 import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
 import { ALL, heldBy } from "../../../src/formats/sketch/wanted.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 import { isMeant } from "./meant.ts";
 import { ownQuery, picks, queries, records } from "./records.ts";
 

@@ -1,7 +1,7 @@
 /** Answers of searches whose clients do not take them. */
 import { describe, expect, it } from "vitest";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { answerLines } from "../../../src/operate/search/answer.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 
 const SPAN = { sinceMs: 0, untilMs: 100 };
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { encoderOf } from "../../../src/formats/object/encoders.ts";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { IdentityWriter } from "../../../src/formats/sketch/identities.ts";
 import type { Facet } from "../../../src/operate/search/count/facets.ts";
@@ -13,7 +14,6 @@ import { type Cursor, leftOf, whollyDone } from "../../../src/operate/search/cur
 import type { Identify } from "../../../src/operate/search/identify.ts";
 import type { LookUp } from "../../../src/operate/search/look-up.ts";
 import type { WalkBounds } from "../../../src/operate/search/page.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 import { traceRecord } from "../../formats/record/samples.ts";

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { compileFilter } from "../../../src/formats/filter/compile.ts";
 import { parseFilter } from "../../../src/formats/filter/parse.ts";
+import { compileQuery, type Query } from "../../../src/formats/query/compile-query.ts";
 import { ofRay, part } from "../../../src/formats/query/meaning.ts";
 import { wantedIn } from "../../../src/formats/query/prune.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
 import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
 import { ALL, heldBy } from "../../../src/formats/sketch/wanted.ts";
-import { compileQuery, type Query } from "../../../src/operate/search/query.ts";
 import { filters, numbersOf, parts, rays, record, stringsOf } from "./records.ts";
 
 function queryOf(filter: string, text = "", rayId = ""): Query & { text: string; rayId: string; filter: string } {

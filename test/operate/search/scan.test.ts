@@ -2,8 +2,8 @@
 
 import { expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { part } from "../../../src/formats/query/meaning.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 import { scan } from "../../../src/operate/search/scan.ts";
 
 const query = compileQuery({ all: [part("needle")], sinceMs: 0, untilMs: 1e15 });

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { type Cursor, whollyDone } from "../../../src/operate/search/cursor.ts";
 import { comparePlaces, type Hit } from "../../../src/operate/search/hits.ts";
 import type { LookUp } from "../../../src/operate/search/look-up.ts";
 import type { NotSearched } from "../../../src/operate/search/not-searched.ts";
 import type { Sources } from "../../../src/operate/search/page.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 import { type Bounds, search } from "../../../src/operate/search/search.ts";
 import type { Source } from "../../../src/operate/search/source.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";

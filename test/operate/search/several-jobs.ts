@@ -2,12 +2,12 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
+import { compileQuery } from "../../../src/formats/query/compile-query.ts";
 import { IdentityWriter } from "../../../src/formats/sketch/identities.ts";
 import { type Cursor, readCursor, whollyDone, writeCursor } from "../../../src/operate/search/cursor.ts";
 import type { Identified } from "../../../src/operate/search/identify.ts";
 import type { NotSearched } from "../../../src/operate/search/not-searched.ts";
 import type { Sources, WalkEnd } from "../../../src/operate/search/page.ts";
-import { compileQuery } from "../../../src/operate/search/query.ts";
 import { keyOf, type Source } from "../../../src/operate/search/source.ts";
 import { ReadFault } from "../../../src/ship/destinations/read-object.ts";
 

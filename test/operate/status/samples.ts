@@ -18,6 +18,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     failing: [],
     replays: [],
     attachments: [],
+    searches: [],
     ...fields,
   };
 }

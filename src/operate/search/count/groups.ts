@@ -1,5 +1,5 @@
-import type { Shape, Tally } from "./measures.ts";
-import { StateReader, StateWriter } from "./state-bytes.ts";
+import type { Shape, Tally } from "../../../formats/measures/measures.ts";
+import { StateReader, StateWriter } from "../../../formats/measures/state-bytes.ts";
 
 /** A value that records are grouped by; null: they have none. */
 export type GroupValue = string | number | boolean | null;

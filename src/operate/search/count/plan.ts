@@ -1,6 +1,6 @@
+import { type Measure, Shape } from "../../../formats/measures/measures.ts";
 import { nameOf } from "../../../formats/query/names.ts";
 import { type GroupKey, type GroupValue, groupValue } from "./groups.ts";
-import { type Measure, Shape } from "./measures.ts";
 
 const DAY_MS = 86_400_000;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };

@@ -7,8 +7,8 @@ import {
   SEARCH_HITS_MAX,
   SEARCH_TEXT_MAX,
 } from "../../../base/limits.ts";
+import { OPS } from "../../../formats/measures/measures.ts";
 import { NAME_MAX } from "../../../formats/query/names.ts";
-import { OPS } from "../../../operate/search/count/measures.ts";
 import { JOB_FIELDS } from "../../../ship/job/job-schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, JobId } from "./common.ts";

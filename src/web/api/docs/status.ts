@@ -7,7 +7,7 @@ export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
   z.strictObject({ type: z.literal("job"), id: JobId }),
   z.strictObject({ type: z.literal("function"), name: z.string() }),
-  z.strictObject({ type: z.literal("search"), id: z.int(), name: z.string() }),
+  z.strictObject({ type: z.literal("search"), id: z.int().min(1), name: z.string() }),
 ]);
 
 /** What findings and incidents have in common. */

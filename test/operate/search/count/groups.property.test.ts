@@ -1,11 +1,11 @@
 /** Groups against the numbers themselves; and merged in any order, over states. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Distinct } from "../../../../src/operate/search/count/distinct.ts";
+import { Distinct } from "../../../../src/formats/measures/distinct.ts";
+import { type Measure, type Op, Shape } from "../../../../src/formats/measures/measures.ts";
+import { Numbers } from "../../../../src/formats/measures/numbers.ts";
+import { StateWriter } from "../../../../src/formats/measures/state-bytes.ts";
 import { type GroupBounds, Groups, type GroupValue, groupValue } from "../../../../src/operate/search/count/groups.ts";
-import { type Measure, type Op, Shape } from "../../../../src/operate/search/count/measures.ts";
-import { Numbers } from "../../../../src/operate/search/count/numbers.ts";
-import { StateWriter } from "../../../../src/operate/search/count/state-bytes.ts";
 
 const MEASURES: Measure[] = [
   { op: "count" },

@@ -1,7 +1,7 @@
 import { Distinct } from "./distinct.ts";
 import { Numbers } from "./numbers.ts";
 import type { Part } from "./part.ts";
-import { Quantiles } from "./quantiles.ts";
+import { CoarseQuantiles, Quantiles } from "./quantiles.ts";
 import type { StateReader, StateWriter } from "./state-bytes.ts";
 
 /** What of the values of a group each measure follows from. */
@@ -54,17 +54,19 @@ class Present implements Part {
 type Kind = (typeof KIND_OF)[Op];
 
 const KINDS = { present: Present, numbers: Numbers, quantiles: Quantiles, distinct: Distinct };
+const COARSE = { ...KINDS, quantiles: CoarseQuantiles };
 
 /** What is kept of the records of a group, so that all measures follow from it. */
 export class Shape {
   readonly measures: readonly Measure[];
-  readonly #kinds: readonly Kind[];
+  readonly #kinds: readonly (typeof KINDS)[Kind][];
   /** What each part is of. */
   readonly names: readonly string[];
   /** By measure; -1: that of the group itself. */
   readonly #partOf: readonly number[];
 
-  constructor(measures: readonly Measure[]) {
+  /** @param isCoarse percentiles are within 5 %, not 1, in a tenth of the room. */
+  constructor(measures: readonly Measure[], isCoarse = false) {
     this.measures = measures;
     const parts = new Map<string, { kind: Kind; of: string; at: number }>();
     this.#partOf = measures.map(({ op, of }) => {
@@ -75,19 +77,19 @@ export class Shape {
       parts.set(key, part);
       return part.at;
     });
-    this.#kinds = [...parts.values()].map(({ kind }) => kind);
+    this.#kinds = [...parts.values()].map(({ kind }) => (isCoarse ? COARSE : KINDS)[kind]);
     this.names = [...parts.values()].map(({ of }) => of);
   }
 
   tally(): Tally {
-    return new Tally(this.#kinds.map((kind) => new KINDS[kind]()));
+    return new Tally(this.#kinds.map((kind) => new kind()));
   }
 
   /** @throws Error for what is no state of this shape. */
   read(from: StateReader): Tally {
     const records = from.whole();
     return new Tally(
-      this.#kinds.map((kind) => KINDS[kind].read(from)),
+      this.#kinds.map((kind) => kind.read(from)),
       records,
     );
   }

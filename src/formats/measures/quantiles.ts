@@ -1,4 +1,4 @@
-import { type BucketCount, LogBuckets, quantileOf } from "../../../formats/sketch/log-buckets.ts";
+import { type BucketCount, LogBuckets, quantileOf } from "../sketch/log-buckets.ts";
 import { isNumber, NUMBER_MAX, type Part } from "./part.ts";
 import type { StateReader, StateWriter } from "./state-bytes.ts";
 
@@ -13,9 +13,24 @@ const BUCKETS_MAX = 700;
 /** They become fewer when there are so many. */
 const BUCKETS_HELD = 1_000;
 
+/** How numbers are sorted, and how many buckets are kept. */
+interface Grade {
+  scale: LogBuckets;
+  kept: number;
+}
+const WITHIN_1 = { scale: FINE, kept: BUCKETS_MAX };
+
+/** Within 5 %, some 300 B. Low quantiles are too high where numbers span more than 1 to 90,000. */
+const WITHIN_5 = { scale: new LogBuckets({ exactMax: 0, from: 1e-9, growth: 1.1, to: NUMBER_MAX }), kept: 120 };
+
 /** How many numbers are in each bucket; those below 0 in the bucket of their opposite. */
 export class Quantiles implements Part {
   #counts = new Map<number, number>();
+  readonly #grade: Grade;
+
+  constructor(grade: Grade = WITHIN_1) {
+    this.#grade = grade;
+  }
 
   get weight(): number {
     return 120 + this.#counts.size * 40;
@@ -23,7 +38,8 @@ export class Quantiles implements Part {
 
   add(value: unknown): void {
     if (!isNumber(value)) return;
-    this.#increase(value < 0 ? -FINE.bucketOf(-value) : FINE.bucketOf(value), 1);
+    const { scale } = this.#grade;
+    this.#increase(value < 0 ? -scale.bucketOf(-value) : scale.bucketOf(value), 1);
   }
 
   #increase(bucket: number, by: number): void {
@@ -38,25 +54,31 @@ export class Quantiles implements Part {
 
   /** In the order of what stands for them, the lowest of too many in one. */
   #kept(): BucketCount[] {
-    const sorted = [...this.#counts].sort(([a], [b]) => numberOf(a) - numberOf(b) || a - b);
-    const [lowest, ...kept] = sorted.slice(-BUCKETS_MAX);
+    const { kept: most } = this.#grade;
+    const sorted = [...this.#counts].sort(([a], [b]) => this.#numberOf(a) - this.#numberOf(b) || a - b);
+    const [lowest, ...kept] = sorted.slice(-most);
     if (lowest === undefined) return [];
-    const below = sorted.slice(0, -BUCKETS_MAX).reduce((sum, [, count]) => sum + count, lowest[1]);
+    const below = sorted.slice(0, -most).reduce((sum, [, count]) => sum + count, lowest[1]);
     return [[lowest[0], below], ...kept];
   }
 
   /** As {@link quantileOf}. */
   at(share: number): number | null {
     return quantileOf(
-      this.#kept().map(([bucket, count]) => [numberOf(bucket), count]),
+      this.#kept().map(([bucket, count]) => [this.#numberOf(bucket), count]),
       share,
     );
+  }
+
+  #numberOf(bucket: number): number {
+    const { scale } = this.#grade;
+    return bucket < 0 ? -scale.valueOf(-bucket) : scale.valueOf(bucket);
   }
 
   write(into: StateWriter): void {
     const kept = this.#kept().sort(([a], [b]) => a - b);
     into.whole(kept.length);
-    let last = -FINE.count;
+    let last = -this.#grade.scale.count;
     for (const [bucket, count] of kept) {
       into.whole(bucket - last);
       into.whole(count);
@@ -64,18 +86,26 @@ export class Quantiles implements Part {
     }
   }
 
-  static read(from: StateReader): Quantiles {
-    const quantiles = new Quantiles();
-    let bucket = -FINE.count;
-    for (let left = from.whole(BUCKETS_MAX); left > 0; left--) {
-      bucket += from.whole(FINE.count * 2);
-      if (bucket >= FINE.count) throw new Error("a state with a bucket that there is not");
+  static read(from: StateReader, grade: Grade = WITHIN_1): Quantiles {
+    const quantiles = new Quantiles(grade);
+    const { count: end } = grade.scale;
+    let bucket = -end;
+    for (let left = from.whole(grade.kept); left > 0; left--) {
+      bucket += from.whole(end * 2);
+      if (bucket >= end) throw new Error("a state with a bucket that there is not");
       quantiles.#increase(bucket, from.whole());
     }
     return quantiles;
   }
 }
 
-function numberOf(bucket: number): number {
-  return bucket < 0 ? -FINE.valueOf(-bucket) : FINE.valueOf(bucket);
+/** The same in a tenth of the room. */
+export class CoarseQuantiles extends Quantiles {
+  constructor() {
+    super(WITHIN_5);
+  }
+
+  static override read(from: StateReader): Quantiles {
+    return Quantiles.read(from, WITHIN_5);
+  }
 }

@@ -1,10 +1,10 @@
-import { compileFilter } from "../../formats/filter/compile.ts";
-import type { Question } from "../../formats/filter/parse.ts";
-import { fieldsAt, longest } from "../../formats/filter/sought.ts";
-import type { Needed } from "../../formats/query/needed-terms.ts";
-import { neededBy, plainParts } from "../../formats/query/prune.ts";
-import type { ExtraValues, TraceRecord } from "../../formats/record/fields.ts";
-import { fold } from "../../formats/sketch/terms.ts";
+import { compileFilter } from "../filter/compile.ts";
+import type { Question } from "../filter/parse.ts";
+import { fieldsAt, longest } from "../filter/sought.ts";
+import type { ExtraValues, TraceRecord } from "../record/fields.ts";
+import { fold } from "../sketch/terms.ts";
+import type { Needed } from "./needed-terms.ts";
+import { neededBy, plainParts } from "./prune.ts";
 
 export interface Query {
   /** All of these have to match a record as it was shipped. */
@@ -31,7 +31,7 @@ export interface CompiledQuery {
  * Longest part that lines are passed over by, in UTF-16 units: the time of the runtime's search
  * grows with it.
  */
-const PART_MAX = 64;
+export const PART_MAX = 64;
 
 export function compileQuery({ all, sinceMs, untilMs }: Query): CompiledQuery {
   const question: Question = { kind: "and", nodes: all };
