@@ -25,7 +25,7 @@ export interface FailingFunction {
 }
 
 /** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
-const SLOTS_SEEN = 3;
+export const SLOTS_SEEN = 3;
 
 /** From this age, in ms, the current slot stands alone; a younger one is told with the last. */
 const ENOUGH_MS = SLOT_MS / 2;
@@ -70,7 +70,7 @@ export function failingFindings(failing: readonly FailingFunction[]): Found[] {
 }
 
 /** `129 of 2,035 requests (6 %)`. */
-function shareOf({ events, failed }: Pick<FailingFunction, "events" | "failed">, what?: string): string {
+export function shareOf({ events, failed }: Pick<FailingFunction, "events" | "failed">, what?: string): string {
   const [some, all] = [failed, events].map(count);
   const of = what === undefined ? all : `${all} ${events === 1 ? what.replace(/s$/, "") : what}`;
   return events === 0 ? "none" : `${some} of ${of} (${share(failed, events)})`;
