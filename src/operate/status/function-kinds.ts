@@ -141,7 +141,7 @@ export function nextDueMs(kinds: readonly KindFacts[], nowMs: number): number | 
   return due.length === 0 ? null : Math.min(...due.map((each) => each.quietAfterMs)) + 1;
 }
 
-/** One function's kinds of events as they are shown, the latest first: also what no check has seen. */
+/** One function's kinds as they are shown, the latest first: also those that no check has seen. */
 export function shownKinds(
   pulses: Iterable<readonly [string, Pulse]>,
   setting: FunctionSetting | null,
