@@ -13,7 +13,7 @@ export interface FunctionTimes extends Pick<FunctionSlots, "scriptName" | "sourc
   usual: Sketch;
 }
 
-/** A function of whose invocations more than usual take long: those count as failed here. */
+/** A function of which more invocations than usual take long: they count as failed here. */
 export interface SlowFunction extends FailingFunction {
   /** The time, in ms, that 95 % do not exceed: of the time that is looked at, and the day before. */
   p95: number;
