@@ -15,7 +15,7 @@ export interface FunctionTimes extends Pick<FunctionSlots, "scriptName" | "sourc
 
 /** A function of which more invocations than usual take long: they count as failed here. */
 export interface SlowFunction extends FailingFunction {
-  /** The time, in ms, that 95 % do not exceed: of the time that is looked at, and the day before. */
+  /** The time, in ms, that 95 % do not exceed: of what is looked at, and of the day before. */
   p95: number;
   usualP95: number;
 }
