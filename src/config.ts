@@ -125,7 +125,7 @@ export function readIntakeConfig(env: object): IntakeConfig {
 }
 
 /** Shards of the log that parts without a key are spread over. null: malformed. */
-function readLogShards(env: object): number | null {
+export function readLogShards(env: object): number | null {
   return shardsOf((env as Settings).LOG_SHARDS);
 }
 

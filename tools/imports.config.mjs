@@ -31,7 +31,7 @@ const ROWS = [
   ["formats/object"],
   ["formats/query"],
   ["formats/queue", "formats/filter", "formats/output", "formats/json"],
-  ["formats/secrets", "formats/sketch", "formats/record"],
+  ["formats/errors", "formats/secrets", "formats/sketch", "formats/record"],
   ["base/storage", "base/streams"],
   ["base/errors", "base/memory"],
   ["base"],

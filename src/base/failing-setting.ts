@@ -12,6 +12,16 @@ export interface FailingRules {
   of: ReadonlyMap<string, FailingRule | null>;
 }
 
+/** null: it is never said to fail. */
+export function ruleOf({ all, of }: FailingRules, name: string): FailingRule | null {
+  return of.get(name) ?? (of.has(name) ? null : all);
+}
+
+/** Whether that many failures of that many invocations are too many. */
+export function fails({ share, least }: FailingRule, { events, failed }: { events: number; failed: number }): boolean {
+  return failed >= least && failed / events >= share;
+}
+
 export const FAILING_BY_DEFAULT: FailingRules = { all: { share: 0.05, least: 20 }, of: new Map() };
 
 export const FAILING_FAULT =

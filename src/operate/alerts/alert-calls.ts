@@ -1,14 +1,16 @@
 import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { RowOf } from "../../base/storage/row-of.ts";
-import { clause, Sql } from "../../base/storage/sql.ts";
+import { clause, Sql, verbatim } from "../../base/storage/sql.ts";
 import { readEncryption } from "../../config.ts";
 import type { Finding } from "../status/finding.ts";
 import { WEBHOOK_FAILING } from "../status/kinds.ts";
 import { alert } from "./alert.ts";
-import { type CallType, callBody, callId } from "./call-body.ts";
+import { isKeyed, readCall } from "./alert-formats.ts";
+import { type CallBody, type CallType, callBody, callId, joinedCall } from "./call-body.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
+import { isRouted, readRoutes } from "./routes.ts";
 import type { WATCH_STEPS } from "./watch-migrations.ts";
 import {
   answerWords,
@@ -16,6 +18,7 @@ import {
   decryptSecrets,
   GIVE_UP_MS,
   isGone,
+  isRefused,
   isTaken,
   REST_MAX_MS,
   restMs,
@@ -37,7 +40,16 @@ export const CALLS_PER_PASS = 50;
 /** Columns of a receiver that takes calls. */
 const WELL = { failures: 0, failing_since_ms: null, rest_until_ms: 0 };
 
-type CallRow = Pick<RowOf<typeof WATCH_STEPS, "call">, "number" | "id" | "body" | "tries">;
+/** Calls at most that go as one message. */
+const JOINED_MAX = 100;
+
+type CallRow = Pick<RowOf<typeof WATCH_STEPS, "call">, "number" | "id" | "body" | "tries" | "joint">;
+
+/** Calls that go as one, and the number by which their rows have it. */
+interface Message {
+  joint: number;
+  call: { id: string; body: string };
+}
 
 /** The outcome of a test, in words of {@link answerWords}. */
 export interface TestAnswer {
@@ -125,6 +137,7 @@ export class AlertCalls {
     const row = this.#row();
     if (row?.enabled !== 1 || (row.muted_until_ms ?? 0) > nowMs) return false;
     if (finding.kind === WEBHOOK_FAILING && this.#isItself(finding)) return false;
+    if (!isRouted(readRoutes(row.routes), finding.subject)) return false;
     return row.min_severity !== "error" || finding.severity === "error";
   }
 
@@ -167,7 +180,7 @@ export class AlertCalls {
 
   /**
    * Makes the due calls, one after the other, until one fails. After a rest another call is tried
-   * first, so that a call that is never accepted only holds up its own incident. Never runs twice
+   * first, so that a call that is never accepted only holds up its own incidents. Never runs twice
    * at a time; no answer makes it throw.
    */
   async send(): Promise<void> {
@@ -186,21 +199,37 @@ export class AlertCalls {
     if (webhook === null || webhook.enabled === 0) return false;
     const now = this.#platform.now();
     if (restUntilMs(webhook, now) > now) return false;
-    const call = this.#next();
-    if (call === null) return false;
-    const answer = await this.#make(webhook, call);
-    return this.#storage.transactionSync(() => this.#note(call, webhook.mark, answer));
+    const message = this.#storage.transactionSync(() => this.#next(webhook));
+    if (message === null) return false;
+    const answer = await this.#make(webhook, message.call);
+    return this.#storage.transactionSync(() => this.#note(message, webhook.mark, answer));
   }
 
-  /** Of the first waiting call of each incident, the one tried least. */
-  #next(): CallRow | null {
-    return this.#sql.first`
-      SELECT number, id, body, tries FROM call
+  /**
+   * Of the first waiting call of each incident, the one tried least. One that was not tried takes
+   * along all others of its type that were not; from then on they are one message, the same with
+   * each try. Call in a transaction.
+   */
+  #next({ format }: ReceiverRow): Message | null {
+    const rows = this.#sql.all<CallRow>`
+      SELECT number, id, body, tries, joint FROM call
         WHERE number IN (SELECT min(number) FROM call WHERE ${this.#ours} GROUP BY incident)
-        ORDER BY tries, number LIMIT 1`;
+        ORDER BY tries, number LIMIT ${WAITING_MAX}`;
+    const [next] = rows;
+    if (next === undefined) return null;
+    const { joint } = next;
+    if (joint !== null) return { joint, call: joinedCall(rows.filter((each) => each.joint === joint)) };
+    const isNew = next.tries === 0 && !isKeyed(format);
+    const typeOf = ({ body }: CallRow): CallBody["type"] => readCall(body).type;
+    const others = isNew
+      ? rows.filter((each) => each.joint === null && each.tries === 0 && typeOf(each) === typeOf(next))
+      : [next];
+    const together = others.slice(0, JOINED_MAX);
+    for (const { number } of together) this.#sql.run`UPDATE call SET joint = ${next.number} WHERE number = ${number}`;
+    return { joint: next.number, call: joinedCall(together) };
   }
 
-  async #make({ sealed, format }: ReceiverRow, call: CallRow): Promise<CallAnswer | NotCalled> {
+  async #make({ sealed, format }: ReceiverRow, call: Message["call"]): Promise<CallAnswer | NotCalled> {
     const secrets = this.#secrets(sealed);
     if ("kind" in secrets) return secrets;
     return alert(format, secrets, call, this.#env, this.#platform);
@@ -217,7 +246,7 @@ export class AlertCalls {
   }
 
   /** @param mark of the webhook that was called. @returns whether to continue. */
-  #note(call: CallRow, mark: string, answer: CallAnswer | NotCalled): boolean {
+  #note({ joint }: Message, mark: string, answer: CallAnswer | NotCalled): boolean {
     const now = this.#platform.now();
     const taken = answer.kind !== "not called" && isTaken(answer);
     const webhook = this.#row();
@@ -227,7 +256,7 @@ export class AlertCalls {
     }
     const told = { last_answer: answer.kind === "not called" ? answer.why : answerWords(answer), last_try_ms: now };
     if (taken) {
-      this.#sql.run`DELETE FROM call WHERE number = ${call.number}`;
+      this.#sql.run`DELETE FROM call WHERE ${this.#ours} AND joint = ${joint}`;
       this.#set({ ...told, ...WELL, last_ok_ms: now, delivered: webhook.delivered + 1 });
       return true;
     }
@@ -237,20 +266,29 @@ export class AlertCalls {
       log.warn("a receiver of alerts has switched itself off", { durable_object: "Watch", receiver: this.id, dropped });
       return false;
     }
-    this.#failed(call, webhook, told, answer.kind === "answer" ? answer.retryAfterS : null);
+    this.#failed(
+      { joint, isRefused: answer.kind !== "not called" && isRefused(answer) },
+      webhook,
+      told,
+      answer.kind === "answer" ? answer.retryAfterS : null,
+    );
     return false;
   }
 
   #failed(
-    call: CallRow,
+    { joint, isRefused }: { joint: number; isRefused: boolean },
     before: ReceiverRow,
     told: { last_answer: string; last_try_ms: number },
     retryAfterS: number | null,
   ): void {
     const { last_answer: why, last_try_ms: now } = told;
     const failures = before.failures + 1;
-    this.#sql.run`UPDATE call SET tries = tries + 1 WHERE number = ${call.number}`;
-    const old = clause`${this.#ours} AND made_ms <= ${now - GIVE_UP_MS}`;
+    // What is refused as it is goes call by call: one alone may be at fault.
+    const next = isRefused ? verbatim("number") : verbatim("joint");
+    this.#sql.run`UPDATE call SET tries = tries + 1, joint = ${next} WHERE ${this.#ours} AND joint = ${joint}`;
+    // A message goes with the last of its calls.
+    const young = clause`SELECT ifnull(joint, number) FROM call WHERE ${this.#ours} AND made_ms > ${now - GIVE_UP_MS}`;
+    const old = clause`${this.#ours} AND ifnull(joint, number) NOT IN (${young})`;
     const givenUp = this.#sql.only<number>`SELECT count(*) FROM call WHERE ${old}`;
     this.#sql.run`DELETE FROM call WHERE ${old}`;
     this.#set({

@@ -42,8 +42,15 @@ export interface Format {
   url: string | null;
   /** What `secret` is; null: there is none. */
   key: { label: string; pattern: RegExp; form: string } | null;
+  /** It opens and ends incidents by their ids: each has a message of its own. */
+  isKeyed?: true;
   /** In order; each has to be taken. @param alert as {@link readCall}. */
   write(alert: CallBody, to: Address): readonly Post[] | Mail;
+}
+
+/** As of {@link Format}. */
+export function isKeyed(format: ReceiverFormat): boolean {
+  return format !== "generic" && FORMAT[format].isKeyed === true;
 }
 
 export function readCall(body: string): CallBody {
@@ -80,13 +87,16 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
       post(to.url, {
         // For the notification, and all that Mattermost shows. The message itself is the blocks,
         // whose text is plain.
-        text: slackLinked(alert, slackEscaped(cut(headline(alert), LIMITS.slackHeadline))),
+        text: [slackLinked(alert, slackEscaped(cut(headline(alert), LIMITS.slackHeadline))), ...slackLinks(alert)].join(
+          " \u00b7 ",
+        ),
         blocks: [
           slackHeading(alert),
           {
             type: "section",
             text: { type: "plain_text", text: cut(lines(alert).join("\n"), LIMITS.slackText), emoji: false },
           },
+          ...slackLinks(alert).map((text) => ({ type: "section", text: { type: "mrkdwn", text } })),
         ],
       }),
     ],
@@ -101,7 +111,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
         embeds: [
           {
             title: cut(discordEscaped(headline(alert)), LIMITS.discordTitle),
-            description: cut(discordEscaped(lines(alert).join("\n")), LIMITS.discordText),
+            description: discordText(alert),
             color: colourOf(alert),
             ...(alert.data.url !== undefined && { url: alert.data.url }),
           },
@@ -115,6 +125,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
     label: "PagerDuty",
     address: "Leave empty, or for the EU: https://events.eu.pagerduty.com/v2/enqueue",
     url: "https://events.pagerduty.com/v2/enqueue",
+    isKeyed: true,
     key: {
       label: "Integration key",
       pattern: /^[0-9A-Za-z]{32}$/,
@@ -132,6 +143,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
     label: "Opsgenie",
     address: "Leave empty, or for the EU: https://api.eu.opsgenie.com/v2/alerts",
     url: "https://api.opsgenie.com/v2/alerts",
+    isKeyed: true,
     key: {
       label: "API key",
       pattern: /^[0-9A-Za-z-]{16,64}$/,
@@ -159,7 +171,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
     write: (alert, to) => ({
       to: to.url,
       subject: cut(`logship: ${headline(alert)}`, LIMITS.mailSubject),
-      text: `${[headline(alert), ...lines(alert), ...(alert.data.url === undefined ? [] : [alert.data.url])].join("\n\n")}\n`,
+      text: `${[headline(alert), ...lines(alert), ...pageLines(alert)].join("\n\n")}\n`,
     }),
   },
 };
@@ -191,10 +203,36 @@ function slackLinked({ data: { url } }: CallBody, text: string): string {
   return url === undefined ? text : `<${url}|${text}>`;
 }
 
+/** Further pages of the dashboard; their addresses hold nothing that is read as markup. */
+function morePages({ data: { links } }: CallBody): { href: string; text: string }[] {
+  const { problem, first_record } = links ?? {};
+  return [
+    ...(problem === undefined ? [] : [{ href: problem, text: "Problem" }]),
+    ...(first_record === undefined ? [] : [{ href: first_record, text: "First record" }]),
+  ];
+}
+
+/** All pages, each as a line of plain text. */
+function pageLines(alert: CallBody): string[] {
+  return [...morePages(alert).map(({ href, text }) => `${text}: ${href}`), alert.data.url ?? []].flat();
+}
+
+function slackLinks(alert: CallBody): string[] {
+  return morePages(alert).map(({ href, text }) => `<${href}|${text}>`);
+}
+
+function discordText(alert: CallBody): string {
+  const links = morePages(alert).reduce((all, { href, text }) => `${all}\n[${text}](${href})`, "");
+  return cut(discordEscaped(lines(alert).join("\n")), LIMITS.discordText - links.length) + links;
+}
+
 /** Texts by name. https://docs.opsgenie.com/docs/alert-api */
-function opsgenieDetails({ data: { url, kind, since, affected, job_name } }: CallBody): Record<string, string> {
+function opsgenieDetails(alert: CallBody): Record<string, string> {
+  const { url, kind, since, affected, job_name, version } = alert.data;
   return {
     ...(url !== undefined && { url }),
+    ...Object.fromEntries(morePages(alert).map(({ href, text }) => [text, href])),
+    ...(version !== undefined && { version }),
     ...(kind !== undefined && { kind }),
     ...(since !== undefined && { since }),
     ...(job_name !== undefined && { job: job_name }),
@@ -204,7 +242,7 @@ function opsgenieDetails({ data: { url, kind, since, affected, job_name } }: Cal
 
 /** https://developer.pagerduty.com/docs/send-alert-event */
 function pagerduty(alert: CallBody, { url, secret }: Address, action: "trigger" | "resolve"): Post {
-  const { severity, kind, since, advice, affected, job_name, url: page } = alert.data;
+  const { severity, kind, since, advice, affected, job_name, version, url: page } = alert.data;
   return post(url, {
     routing_key: secret,
     event_action: action,
@@ -217,10 +255,13 @@ function pagerduty(alert: CallBody, { url, secret }: Address, action: "trigger" 
         timestamp: alert.timestamp,
         component: subjectWords(alert.data),
         class: kind,
-        custom_details: { since, advice, affected, job_name },
+        custom_details: { since, advice, affected, job_name, version },
       },
       client: "logship",
-      ...(page !== undefined && { client_url: page, links: [{ href: page, text: "Open in logship" }] }),
+      ...(page !== undefined && {
+        client_url: page,
+        links: [{ href: page, text: "Open in logship" }, ...morePages(alert)],
+      }),
     }),
   });
 }

@@ -1,6 +1,6 @@
 /** The words of an alert, and what makes them harmless to each kind of receiver. Pure. */
 import { clock, duration, plural, stamp } from "../../base/words.ts";
-import type { CallBody } from "./call-body.ts";
+import type { Also, CallBody } from "./call-body.ts";
 
 /** Kinds whose `affected` waits, and is not lost. Of the others it is only affected. */
 const WAITING: ReadonlySet<string> = new Set([
@@ -24,20 +24,41 @@ const NAME_MAX = { headline: 60, line: 120 } as const;
 export function headline(alert: CallBody): string {
   const { type, data } = alert;
   if (type === "webhook.test") return "Test: nothing is wrong";
-  if (type === "incident.over") return overLine(data);
-  return `${data.severity === "error" ? "Error" : "Warning"}: ${namedSummary(data)}`;
+  const more = alsoCount(data);
+  return `${lineOf(type, data)}${more === 0 ? "" : ` And ${more} more.`}`;
+}
+
+/** What happened to one incident. */
+function lineOf(type: CallBody["type"], of: Also): string {
+  if (type === "incident.over") return overLine(of);
+  return `${of.severity === "error" ? "Error" : "Warning"}: ${namedSummary(of)}`;
+}
+
+/** Further incidents that a message tells of. */
+function alsoCount({ also = [], also_more = 0 }: CallBody["data"]): number {
+  return also.length + also_more;
+}
+
+/** Names of those that are listed, and how many there are beside. */
+function alsoLines(type: CallBody["type"], data: CallBody["data"]): string[] {
+  const { also = [], also_more } = data;
+  if (also.length === 0) return [];
+  const beside = also_more === undefined ? [] : [`And ${also_more} that are not listed.`];
+  return [`${alsoCount(data)} more:`, ...also.map((each) => lineOf(type, each)), ...beside];
 }
 
 /** What stands below the headline. */
 export function lines({ type, data }: CallBody): string[] {
   if (type === "webhook.test") return ["Alerts from logship look like this."];
   const about = `About: ${subjectWords(data)}. Since ${stamp(data.since ?? 0, 1_000)} UTC.`;
-  if (type === "incident.over") return [about];
-  return [about, ...affectedLine(data), ...(data.advice === undefined ? [] : [data.advice])];
+  const also = alsoLines(type, data);
+  if (type === "incident.over") return [about, ...also];
+  const version = data.version === undefined ? [] : [`Version: ${cut(oneLine(data.version), NAME_MAX.line)}.`];
+  return [about, ...version, ...affectedLine(data), ...(data.advice === undefined ? [] : [data.advice]), ...also];
 }
 
 /** `job 1, orders to archive`. */
-export function subjectWords({ subject, job_name, receiver }: CallBody["data"], most: number = NAME_MAX.line): string {
+export function subjectWords({ subject, job_name, receiver }: Also, most: number = NAME_MAX.line): string {
   const name = (text: string): string => cut(oneLine(text), most);
   if (receiver !== undefined) return receiver.id === 1 ? "the webhook" : `the alert "${name(receiver.name)}"`;
   switch (subject?.type) {
@@ -45,6 +66,8 @@ export function subjectWords({ subject, job_name, receiver }: CallBody["data"], 
       return job_name === undefined ? `job ${subject.id}` : `job ${subject.id}, ${name(job_name)}`;
     case "function":
       return `Worker ${name(subject.name)}`;
+    case "search":
+      return `search ${subject.id}, ${name(subject.name)}`;
     case "account":
     case undefined:
       return "the account";
@@ -52,7 +75,7 @@ export function subjectWords({ subject, job_name, receiver }: CallBody["data"], 
 }
 
 /** The summary; the number of the job in it is followed by its name. */
-function namedSummary({ summary, subject, job_name }: CallBody["data"]): string {
+function namedSummary({ summary, subject, job_name }: Also): string {
   if (subject?.type !== "job" || job_name === undefined) return summary;
   const number = new RegExp(`\\bjob ${subject.id}\\b`, "i").exec(summary);
   const name = `(${cut(oneLine(job_name), NAME_MAX.headline)})`;
@@ -62,14 +85,14 @@ function namedSummary({ summary, subject, job_name }: CallBody["data"]): string 
 }
 
 /** `Over: job 1, orders to archive: lagging, 17:03 to 17:06 UTC (3 min).` */
-function overLine(data: CallBody["data"]): string {
+function overLine(data: Also & Pick<CallBody["data"], "since" | "over_since">): string {
   const kind = (data.kind ?? "").replace(/^(?:function|webhook)_/, "");
   const what = kind.replace("parked", "delivery_paused").replace("set_aside", "on_hold").replaceAll("_", " ");
   const subject = subjectWords(data, NAME_MAX.headline);
   return `Over: ${[`${subject}: ${what}`, ...timesOf(data)].join(", ")}.`;
 }
 
-function timesOf({ since, over_since }: CallBody["data"]): string[] {
+function timesOf({ since, over_since }: Pick<CallBody["data"], "since" | "over_since">): string[] {
   if (!since || !over_since) return [];
   const isOneDay = since.slice(0, 10) === over_since.slice(0, 10);
   const [from, to] = [since, over_since].map((at) => (isOneDay ? clock(at) : stamp(at)));

@@ -1,7 +1,6 @@
 import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { keyOf } from "../status/finding.ts";
-import { shownSome } from "../status/finding-text.ts";
 import { type Incident, isIncident, type OverIncident, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
 import type { WATCH_STEPS } from "./watch-migrations.ts";
@@ -19,8 +18,14 @@ interface Told {
   told: number[];
 }
 
+/** Until when, and by whom; null: it is unknown. */
+interface Mute {
+  mutedUntilMs: number;
+  mutedBy: string | null;
+}
+
 /** An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. */
-export type PastIncident = Incident & { overMs: number | null; mutedUntilMs?: number };
+export type PastIncident = Incident & { overMs: number | null } & Partial<Mute>;
 
 /**
  * The incidents in the storage of the watch: tracked ones, past ones, which were told to whom, and
@@ -81,8 +86,8 @@ export class IncidentRows extends Tables {
   }
 
   /**
-   * Adds a call for each open incident and each receiver that was not told of it yet and wants it;
-   * one for functions that have the same problem. Call in a transaction.
+   * Adds a call for each open incident and each receiver that was not told of it yet and wants it.
+   * Call in a transaction.
    */
   tell(nowMs: number): void {
     if (!this.#receivers.wanted()) return;
@@ -93,15 +98,12 @@ export class IncidentRows extends Tables {
     });
     for (const calls of this.#receivers.all()) {
       const untold = open.filter((each) => !isTold(each, calls.id) && calls.wants(each.incident, nowMs));
-      for (const group of together(untold)) {
-        // Without room, they are told later, if still open.
+      for (const { row, incident, told } of untold) {
+        // Without room, it is told later, if still open.
         if (!calls.hasRoom()) break;
-        const [first, ...others] = group;
-        calls.add("incident.opened", withOthers(first.incident, others), null, nowMs);
-        for (const { row, incident, told } of group) {
-          told.push(row === first.row ? calls.id : -calls.id, ...(incident.worse ? [calls.id + WORSE] : []));
-          this.#tell(row, told);
-        }
+        calls.add("incident.opened", incident, null, nowMs);
+        told.push(calls.id, ...(incident.worse ? [calls.id + WORSE] : []));
+        this.#tell(row, told);
       }
     }
   }
@@ -110,7 +112,7 @@ export class IncidentRows extends Tables {
   untold(receiver: number): void {
     for (const row of this.#rows("TRUE")) {
       const told = toldOf(row);
-      const others = told.filter((id) => Math.floor(Math.abs(id)) !== receiver);
+      const others = told.filter((id) => Math.floor(id) !== receiver);
       if (others.length < told.length) this.#tell(row, others);
     }
   }
@@ -123,21 +125,22 @@ export class IncidentRows extends Tables {
    * Tells no receiver of this problem until then, also where it ends and begins again. What is open
    * after that is told. Call in a transaction.
    * @param untilMs in ms since the epoch; null: it is told again.
+   * @param by the name of who mutes it; null: unknown.
    * @returns whether there is such an incident that is not over.
    */
-  mute(id: string, untilMs: number | null): boolean {
+  mute(id: string, untilMs: number | null, by: string | null): boolean {
     const row = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").find((each) => each.id === id);
     if (row === undefined) return false;
     const key = keyOf(trackedOf(row).finding);
     if (untilMs === null) this.sql.run`DELETE FROM mute WHERE finding = ${key}`;
-    else this.sql.replace("mute", { finding: key, untilMs });
+    else this.sql.replace("mute", { finding: key, untilMs, by });
     return true;
   }
 
-  /** By the key of their finding, until when. */
-  #mutes(nowMs: number): ReadonlyMap<string, number> {
-    const rows = this.sql.all<{ finding: string; until_ms: number }>`SELECT * FROM mute WHERE until_ms > ${nowMs}`;
-    return new Map(rows.map(({ finding, until_ms }) => [finding, until_ms]));
+  /** By the key of their finding. */
+  #mutes(nowMs: number): ReadonlyMap<string, Mute> {
+    const rows = this.sql.all<RowOf<typeof WATCH_STEPS, "mute">>`SELECT * FROM mute WHERE until_ms > ${nowMs}`;
+    return new Map(rows.map(({ finding, until_ms, by }) => [finding, { mutedUntilMs: until_ms, mutedBy: by }]));
   }
 
   #end(each: OverIncident, nowMs: number): void {
@@ -147,16 +150,8 @@ export class IncidentRows extends Tables {
       UPDATE incident SET state = ${JSON.stringify(state)}, over_ms = ${overMs}, ended_ms = ${nowMs}
         WHERE id = ${each.id}`;
     // Muted ones too: a pager that was called is to know that it is over.
-    for (const calls of this.#receivers.all().filter(({ id }) => told.includes(id))) {
+    for (const calls of this.#receivers.all().filter(({ id }) => told.includes(id)))
       if (calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
-      // Those that it stood for may go on, and are told anew.
-      for (const row of this.#rows("ended_ms IS NULL"))
-        if (groupOf(row, trackedOf(row)) === groupOf(row, each))
-          this.#tell(
-            row,
-            toldOf(row).filter((id) => id !== -calls.id),
-          );
-    }
   }
 
   #sweep(nowMs: number): void {
@@ -177,44 +172,17 @@ function trackedOf({ state }: Row): Tracked {
 }
 
 function toldOf({ told }: Row): number[] {
-  return JSON.parse(told) as number[];
+  // Below zero: an earlier release told of it with another one.
+  return (JSON.parse(told) as number[]).map(Math.abs);
 }
-
-/** So many functions with the same problem have a call each; more of them have one together. */
-const TOLD_EACH = 3;
-
-/** Names in a call beside the first. */
-const ALSO_NAMED = 10;
 
 /** Of what a receiver was told that it became worse, beside its id. */
 const WORSE = 0.5;
 
 function isTold({ incident, told }: Told, receiver: number): boolean {
-  return told.some((id) => Math.abs(id) === receiver) && (!incident.worse || told.includes(receiver + WORSE));
+  return told.includes(receiver) && (!incident.worse || told.includes(receiver + WORSE));
 }
 
-/** What one sender names is no group with what others do. */
-function groupOf({ id }: Pick<Row, "id">, { finding: { kind, subject, sender } }: Tracked): string {
-  return subject.type === "function" ? JSON.stringify([kind, sender]) : id;
-}
-
-function together(untold: readonly Told[]): [Told, ...Told[]][] {
-  const groups = Map.groupBy(untold, ({ row, incident }) => groupOf(row, incident));
-  return [...groups.values()].flatMap((group) =>
-    group.length > TOLD_EACH ? [group as [Told, ...Told[]]] : group.map((each): [Told] => [each]),
-  );
-}
-
-function withOthers(first: Incident, others: readonly Told[]): Incident {
-  if (others.length === 0) return first;
-  const names = others.flatMap(({ incident: { finding } }) =>
-    finding.subject.type === "function" ? [finding.subject.name] : [],
-  );
-  const summary = `${first.finding.summary} The same applies to ${shownSome(names, ALSO_NAMED)}.`;
-  return { ...first, finding: { ...first.finding, summary } };
-}
-
-function mutedOf({ finding }: Incident, mutes: ReadonlyMap<string, number>): { mutedUntilMs?: number } {
-  const untilMs = mutes.get(keyOf(finding));
-  return untilMs === undefined ? {} : { mutedUntilMs: untilMs };
+function mutedOf({ finding }: Incident, mutes: ReadonlyMap<string, Mute>): Partial<Mute> {
+  return mutes.get(keyOf(finding)) ?? {};
 }

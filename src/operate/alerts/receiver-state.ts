@@ -5,7 +5,7 @@ import type { Finding } from "../status/finding.ts";
 import type { ReceiverFormat } from "./alert-formats.ts";
 import type { WATCH_STEPS } from "./watch-migrations.ts";
 
-export type ReceiverRow = RowOf<typeof WATCH_STEPS, "receiver"> & Chosen;
+export type ReceiverRow = RowOf<typeof WATCH_STEPS, "receiver"> & Required<Chosen>;
 
 /** What the owner of a receiver chooses. */
 export type Chosen = {
@@ -13,6 +13,8 @@ export type Chosen = {
   format: ReceiverFormat;
   min_severity: Finding["severity"];
   muted_until_ms: number | null;
+  /** JSON of `Routes`; null: everything; absent: as it was. */
+  routes?: string | null;
 };
 
 /** Of the webhook. */

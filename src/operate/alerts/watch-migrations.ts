@@ -61,5 +61,17 @@ export const WATCH_STEPS = [
       ${SAMPLES_SQL}
       ${RHYTHM_SQL}`,
   },
-  { id: 2, floor: 1, why: "rhythms by kind of event", sql: KIND_RHYTHM_SQL },
+  {
+    id: 2,
+    floor: 1,
+    why: "calls that wait go as one message; receivers are told of some Workers or searches; who muted is known",
+    sql: `
+      -- The number of the first call of its message; null: it was not tried.
+      ALTER TABLE call ADD COLUMN joint INTEGER;
+      -- JSON of Routes; null: it is told of everything.
+      ALTER TABLE receiver ADD COLUMN routes TEXT;
+      -- The name of who muted; null: it is unknown.
+      ALTER TABLE mute ADD COLUMN by TEXT;`,
+  },
+  { id: 3, floor: 1, why: "rhythms by kind of event", sql: KIND_RHYTHM_SQL },
 ] as const satisfies readonly Migration[];

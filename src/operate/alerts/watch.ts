@@ -95,6 +95,8 @@ export class Watch extends DurableObject<Env> {
   /** What {@link #latest} says about receivers. */
   #latestOwn: readonly Finding[] = [];
   #checkedMs = Number.NEGATIVE_INFINITY;
+  /** When to check because a shard asks for it, in ms since the epoch; null: none does. */
+  #lookMs: number | null = null;
   /** As of {@link CheckResult}, by the latest check. */
   #dueMs = Number.POSITIVE_INFINITY;
   #failedChecks = 0;
@@ -128,6 +130,16 @@ export class Watch extends DurableObject<Env> {
     const sending = this.#sendDue();
     this.ctx.waitUntil(sending);
     await within(SEND_WAIT_MS, sending, undefined);
+  }
+
+  /**
+   * From a shard that counted what may be a finding: checks soon, once for many calls. By the
+   * alarm, so that the caller does not wait.
+   */
+  look(): void {
+    const now = platform.now();
+    this.#lookMs ??= Math.max(now, Math.min(this.#checkedMs, now) + FRESH.ms);
+    this.#arm();
   }
 
   /** null: the check failed. */
@@ -201,10 +213,10 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** As {@link IncidentRows.mute}. */
-  mute(id: string, untilMs: number | null): boolean {
+  /** As {@link IncidentRows.mute}. @param by absent: an earlier release does not say. */
+  mute(id: string, untilMs: number | null, by: string | null = null): boolean {
     return this.#alarm.transaction(() => {
-      const isKnown = this.#incidents.mute(id, untilMs);
+      const isKnown = this.#incidents.mute(id, untilMs, by);
       if (isKnown) this.#latest = null;
       this.#incidents.tell(platform.now());
       this.#arm();
@@ -229,7 +241,12 @@ export class Watch extends DurableObject<Env> {
     try {
       const now = platform.now();
       const overdue = this.#checkDueMs(now);
-      if (mayOpen(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
+      if (this.#lookMs !== null && this.#lookMs <= now) {
+        this.#lookMs = null;
+        // One that is under way may have asked the shard before.
+        await this.#checking;
+        await this.#check();
+      } else if (mayOpen(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
     } catch (error) {
       failed(error);
     }
@@ -336,7 +353,7 @@ export class Watch extends DurableObject<Env> {
     // An overdue check has just failed.
     const again = check !== null && check <= now ? now + NO_CRON_MS : check;
     this.#alarm.set(
-      Math.min(...[confirmMs(tracked, now), due, again].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
+      Math.min(...[confirmMs(tracked, now), due, again, this.#lookMs].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
       now,
     );
   }

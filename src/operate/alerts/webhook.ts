@@ -112,6 +112,11 @@ export function isGone(answer: CallAnswer): boolean {
   return answer.kind === "answer" && answer.status === 410;
 }
 
+/** Whether the receiver does not accept what it was sent, and might accept something else. */
+export function isRefused(answer: CallAnswer): boolean {
+  return answer.kind === "answer" && [400, 413, 422].includes(answer.status);
+}
+
 /** An answer in words: its status and code, and no other text of the receiver. */
 export function answerWords(answer: CallAnswer): string {
   if (answer.kind === "unreachable")

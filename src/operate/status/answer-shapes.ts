@@ -40,6 +40,16 @@ const Slots = z.array(
   z.looseObject({
     ...{ scriptName: z.string(), source: z.string() },
     slots: z.array(numbers("slot", "events", "failed", "firstFailedMs")),
+    versions: z
+      .array(z.looseObject({ ...{ version: z.string(), tag: z.string(), firstMs: z.number() }, failed: z.number() }))
+      .optional(),
+  }),
+);
+
+const Times = z.array(
+  z.looseObject({
+    ...{ scriptName: z.string(), source: z.string(), usual: z.array(z.number()) },
+    slots: z.array(z.looseObject({ slot: z.number(), events: z.number(), wall: z.array(z.number()) })),
   }),
 );
 
@@ -60,6 +70,7 @@ const Account = z.looseObject({
   storedBytes: z.number(),
   load: numbers("parts", "bytes").nullable(),
   failing: Slots,
+  slower: Times.optional(),
   inSeconds: z.array(numbers("events", "lastMs")),
   crowded: z.array(z.looseObject({ source: z.string(), what: z.enum(["refused", "summed"]) })),
   keptSinceMs: Ms.optional(),

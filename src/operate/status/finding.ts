@@ -4,7 +4,8 @@ import type { Source } from "../../formats/record/source.ts";
 export type Subject =
   | { readonly type: "account" }
   | { readonly type: "job"; readonly id: number }
-  | { readonly type: "function"; readonly name: string };
+  | { readonly type: "function"; readonly name: string }
+  | { readonly type: "search"; readonly id: number; readonly name: string };
 
 /**
  * What could be better, though nothing is wrong: it opens no incident, and changes nothing itself.
@@ -44,6 +45,26 @@ export interface Finding {
   readonly summary: string;
   /** What to do about it, as a sentence. */
   readonly advice: string;
+  /** Where to read on; absent: nowhere else than at its subject. */
+  readonly links?: Links;
+}
+
+/** What a finding leads to, as far as the facts tell. */
+export interface Links {
+  /** Id of a problem. */
+  readonly problem?: string;
+  /** The first record that it is about; `rayId` null: it has none, or it is unknown. */
+  readonly firstRecord?: RecordPlace;
+  /** The deployed version in which it began, by the name that its owner gave it, or its id. */
+  readonly version?: string;
+}
+
+/** Where one record is found. */
+export interface RecordPlace {
+  readonly script: string;
+  /** Time of its event, in ms since the epoch. */
+  readonly atMs: number;
+  readonly rayId: string | null;
 }
 
 /** What identifies a finding. */
@@ -57,6 +78,7 @@ export function keyOf({
 }: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "eventKind" | "sender">): string {
   if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
+  if (subject.type === "search") return JSON.stringify([kind, "search", subject.id]);
   const own = subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"];
   const more = { ...(eventKind !== undefined && { eventKind }), ...(sender !== undefined && { sender }) };
   return JSON.stringify(Object.keys(more).length === 0 ? own : [...own, more]);

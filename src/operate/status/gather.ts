@@ -22,6 +22,7 @@ import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
+import { slowOf } from "./slow.ts";
 import { AFTER } from "./thresholds.ts";
 
 /** Memory of earlier checks, in the storage of the watch; gathering updates it. */
@@ -97,6 +98,7 @@ export async function gather(
       functions,
       failing:
         answers.account === NO_ANSWER ? NO_ANSWER : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
+      slow: answers.account === NO_ANSWER ? [] : slowOf(answers.account.slower ?? [], nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
     };

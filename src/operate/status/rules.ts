@@ -97,6 +97,8 @@ export function isUnknown(
   const source = KIND_SOURCES[of];
   if (source in facts && facts[source as keyof Facts] === NO_ANSWER) return true;
   switch (subject.type) {
+    case "search":
+      return false;
     case "account":
       if (of === "functions_more")
         return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;

@@ -1,47 +1,61 @@
-import type { FailingRules } from "../../base/failing-setting.ts";
 import { MINUTE_MS } from "../../base/time.ts";
-import { clock, took } from "../../base/words.ts";
+import { clock, count, share, took } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
+import type { Source } from "../../formats/record/source.ts";
 import { addedSketch, bucketOf, quantile, type Sketch } from "../../ship/log/function-health.ts";
-import { type FunctionSlots, SLOT_MS } from "../../ship/log/function-health-hours.ts";
-import { type FailingFunction, failingOf, SLOTS_SEEN, shareOf } from "./failing.ts";
+import { type FunctionTimes, SLOT_MS, SLOTS_LATELY, SLOW_BY_MS } from "../../ship/log/health-slots.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
-/** The wall times of a function in the last hour, by slot in no order, and in the day before. */
-export interface FunctionTimes extends Pick<FunctionSlots, "scriptName" | "source"> {
-  slots: readonly { slot: number; wall: Sketch }[];
-  usual: Sketch;
-}
-
-/** A function of which more invocations than usual take long: they count as failed here. */
-export interface SlowFunction extends FailingFunction {
-  /** The time, in ms, that 95 % do not exceed: of what is looked at, and of the day before. */
+/** A function of whose invocations more than usual take long. */
+export interface SlowFunction {
+  name: string;
+  /** Who sent these events under this name; absent: the platform traced them. */
+  sender?: Source;
+  /** Of the time that is looked at. */
+  events: number;
+  slow: number;
+  overMs: number;
+  /** The time, in ms, that 95 % do not exceed: of these events, and of the day before. */
   p95: number;
   usualP95: number;
+  /** The start of the first slot since which it goes on, in ms since the epoch. */
+  sinceMs: number;
+  /** It may have gone on for longer. */
+  isLonger: boolean;
 }
 
+/** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
+const SLOTS_SEEN = 3;
+
 /**
- * Slow is what takes longer than `times` the usual p95, and `moreMs` longer than that; what is
- * usual is known from `usualEvents`. A function is slow by the same rules as it fails.
+ * Slow is what takes longer than `times` the usual p95, and `moreMs` longer than that. A function
+ * is slow when `share` of its events are, and `least` at least. What is usual is known from
+ * `usualEvents`.
  */
-export const SLOW = { times: 2, moreMs: 100, share: 0.05, least: 10, usualEvents: 100 } as const;
+export const SLOW = { times: 2, moreMs: SLOW_BY_MS, share: 0.05, least: 10, usualEvents: 100 } as const;
 
-const RULES: FailingRules = { all: SLOW, of: new Map() };
-
-/** Those that are slow now. */
+/** Those that are slow now, the slowest against what is usual first. */
 export function slowOf(all: readonly FunctionTimes[], nowMs: number): SlowFunction[] {
   const first = Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN + 1;
-  return all.flatMap(({ slots, usual, ...of }) => {
+  const found = all.flatMap(({ scriptName: name, source, slots, usual }): SlowFunction[] => {
     const usualP95 = quantile(usual, 0.95);
     if (usualP95 === null || above(usual, -1) < SLOW.usualEvents) return [];
     const limit = bucketOf(Math.max(SLOW.times * usualP95, usualP95 + SLOW.moreMs));
-    const counted = slots.map(({ slot, wall }) => ({
-      ...{ slot, events: above(wall, -1), failed: above(wall, limit), firstFailedMs: slot * SLOT_MS },
-    }));
-    const seen = slots.filter(({ slot }) => slot >= first).map(({ wall }) => wall);
-    const p95 = quantile(seen.reduce(addedSketch, []), 0.95) ?? 0;
-    return failingOf([{ ...of, slots: counted }], RULES, nowMs).map((found) => ({ ...found, p95, usualP95 }));
+    const isSlow = (wall: Sketch): boolean => above(wall, limit) >= Math.max(1, SLOW.share * above(wall, -1));
+    const wall = slots
+      .filter(({ slot }) => slot >= first)
+      .reduce<Sketch>((sum, each) => addedSketch(sum, each.wall), []);
+    const [events, slow, p95] = [above(wall, -1), above(wall, limit), quantile(wall, 0.95)];
+    if (p95 === null || slow < SLOW.least || !isSlow(wall)) return [];
+    const newestFirst = [...slots].sort((a, b) => b.slot - a.slot);
+    const end = newestFirst.findIndex((each) => each.slot < first && !isSlow(each.wall));
+    const run = (end === -1 ? newestFirst : newestFirst.slice(0, end)).filter((each) => isSlow(each.wall));
+    const sinceMs = Math.min(...run.map(({ slot }) => slot)) * SLOT_MS;
+    const isLonger = end === -1 && slots.length >= SLOTS_LATELY;
+    const overMs = nowMs - first * SLOT_MS;
+    return [{ ...{ name, events, slow, overMs, p95, usualP95, sinceMs, isLonger }, ...sentBy(source) }];
   });
+  return found.sort((a, b) => b.p95 / (b.usualP95 + 1) - a.p95 / (a.usualP95 + 1));
 }
 
 /** How many times are in later buckets than this one. */
@@ -50,11 +64,11 @@ function above(sketch: Sketch, bucket: number): number {
 }
 
 export function slowFindings(slow: readonly SlowFunction[]): Found[] {
-  return slow.map(({ name, sender, overMs, p95, usualP95, sinceMs, isLonger, ...of }) => ({
+  return slow.map(({ name, sender, events, slow: n, overMs, p95, usualP95, sinceMs, isLonger }) => ({
     subject: { type: "function", name },
     ...sentBy(sender),
-    ...head("function_slow", "warning", sinceMs, of.failed, "events"),
-    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)},`} is slow: p95 ${took(p95)} in the last ${Math.max(1, Math.round(overMs / MINUTE_MS))} min, ${took(usualP95)} the day before; ${shareOf(of, "requests")} took over twice as long, ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}.`,
+    ...head("function_slow", "warning", sinceMs, n, "events"),
+    summary: `${shown(name)}${sender === undefined ? "" : `, as sent by ${shown(sender)},`} is slow: p95 ${took(p95)} in the last ${Math.max(1, Math.round(overMs / MINUTE_MS))} min, ${took(usualP95)} the day before; ${count(n)} of ${count(events)} requests (${share(n, events)}) took over twice as long, ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}.`,
     advice:
       "Search for its slow records (took:>1s) and see what they call; the Worker's page shows whether a version came at that time.",
   }));

@@ -1,7 +1,7 @@
 import { columns, type Sql } from "../../base/storage/sql.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
-import type { FunctionSlots } from "./function-health-hours.ts";
+import type { FunctionSlots, FunctionTimes } from "./health-slots.ts";
 import type { Crowding } from "./sent-places.ts";
 
 export type AccountCounts = {
@@ -43,6 +43,8 @@ export interface AccountStatus {
   load: ShardLoad | null;
   /** The last hour of the functions that failed in it. */
   failing: readonly FunctionSlots[];
+  /** Of those that are slower than in the day before; absent: an earlier release does not say. */
+  slower?: readonly FunctionTimes[];
   /** Senders that name too much, in this hour or the one before. */
   crowded: readonly { source: Source; what: Crowding }[];
   /** The latest; null: none, as far as is known. */
@@ -94,7 +96,7 @@ type StateRow = Pick<AccountStatus, "intakeLost" | "intakeUnfit" | "queueBacklog
 
 export function accountStatus(
   sql: Sql,
-  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "crowded" | "keptSinceMs"> &
+  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "slower" | "crowded" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
   const { messages, restored, inSeconds, intakeLost, intakeUnfit, queueBacklog, queueBytes, queueSeenMs, ...counts } =

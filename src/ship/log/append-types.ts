@@ -6,9 +6,13 @@ import type { Source } from "../../formats/record/source.ts";
 import type { Health } from "./function-health.ts";
 import type { SeenKind } from "./seen-kinds.ts";
 
-/** The events of one function in one part. */
+/** The events of one version of a function in one part. */
 export interface PartFunction {
   scriptName: string;
+  /** Its id, as Cloudflare names it; absent: unknown. */
+  version?: string;
+  /** What its owner calls it; absent: nothing. */
+  tag?: string;
   records: number;
   /** Time of the latest event, in ms since the epoch. */
   lastEventMs: number;

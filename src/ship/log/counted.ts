@@ -26,13 +26,15 @@ export function countedPart(
   isRouted: boolean,
 ): CountedPart {
   const sum = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
-  const counted = functions.map(({ scriptName, records, lastEventMs, health, kinds }): CountedFunction => {
+  const counted = functions.map((each): CountedFunction => {
+    const { scriptName, version, tag, records, lastEventMs, health, kinds } = each;
     const fate = off.has(scriptName) ? "notEnabled" : isRouted ? "routed" : "notRouted";
     sum.events += records;
     sum[fate] += records;
     const none = { routed: 0, notEnabled: 0, notRouted: 0 };
     const seen = { lastEventMs, ...(kinds !== undefined && { kinds }) };
-    return { scriptName, ...none, [fate]: records, ...seen, ...(fate !== "notEnabled" && { health }) };
+    const how = { ...(version && { version }), ...(tag && { tag }), health };
+    return { scriptName, ...none, [fate]: records, ...seen, ...(fate !== "notEnabled" && how) };
   });
   const head = { id, takenInMs, bytes, ...(source !== undefined && { source }), ...(inSeconds && { inSeconds }) };
   return { ...head, ...sum, functions: counted };

@@ -21,8 +21,11 @@ export interface FunctionCount {
   kinds?: readonly SeenKind[];
 }
 
-/** Events of one function in one message. */
+/** Events of one version of a function in one message. */
 export interface CountedFunction extends FunctionCount {
+  /** As of `PartFunction`, as is the next. */
+  version?: string;
+  tag?: string;
   /** How its invocations went; absent: they were not enabled. */
   health?: Health;
 }

@@ -13,6 +13,11 @@ export interface Health {
   failed: number;
   /** Answers with a status from 500 on. */
   serverErrors: number;
+  /**
+   * Answers by status: status, count, status, count, …, in the order of the statuses; beyond
+   * {@link STATUSES_KEPT} different ones by their first digit. Absent: an earlier release counted.
+   */
+  statuses?: Sketch;
   wall: Sketch;
   cpu: Sketch;
   errors: readonly ErrorCount[];
@@ -45,6 +50,9 @@ export const ERRORS_KEPT = 16;
 /** Different outcomes kept; the platform has fifteen. */
 export const OUTCOMES_KEPT = 20;
 
+/** Different statuses kept. */
+export const STATUSES_KEPT = 20;
+
 /** The sum of those beyond. */
 export const OTHER_OUTCOMES = "other";
 
@@ -60,7 +68,10 @@ export function isFailed(outcome: string, status: number): boolean {
   return status >= SERVER_ERROR || !WELL.has(outcome);
 }
 
-export const NO_HEALTH: Health = { outcomes: [], failed: 0, serverErrors: 0, wall: [], cpu: [], errors: [] };
+export const NO_HEALTH: Health = {
+  ...{ outcomes: [], failed: 0, serverErrors: 0, statuses: [] },
+  ...{ wall: [], cpu: [], errors: [] },
+};
 
 export function invocations({ outcomes }: Pick<Health, "outcomes">): number {
   return outcomes.reduce((sum, { count }) => sum + count, 0);
@@ -83,9 +94,15 @@ export function bucketOf(ms: number): number {
  * @param share above 0, at most 1.
  */
 export function quantile(sketch: Sketch, share: number): number | null {
-  const counts: [number, number][] = [];
-  for (let at = 0; at < sketch.length; at += 2) counts.push([TIMES.valueOf(sketch[at] ?? 0), sketch[at + 1] ?? 0]);
-  return quantileOf(counts, share);
+  return quantileOf(
+    pairsOf(sketch).map(([bucket, count]) => [TIMES.valueOf(bucket), count]),
+    share,
+  );
+}
+
+/** Each bucket with its count. */
+export function pairsOf(sketch: Sketch): [bucket: number, count: number][] {
+  return Array.from({ length: sketch.length / 2 }, (_, i) => [sketch[2 * i] ?? 0, sketch[2 * i + 1] ?? 0]);
 }
 
 /** @param counts by bucket. */
@@ -124,10 +141,22 @@ export function addedHealth(a: Health, b: Health): Health {
     outcomes: addedOutcomes(a.outcomes, b.outcomes),
     failed: a.failed + b.failed,
     serverErrors: a.serverErrors + b.serverErrors,
+    statuses: keptStatuses(addedSketch(a.statuses ?? [], b.statuses ?? [])),
     wall: addedSketch(a.wall, b.wall),
     cpu: addedSketch(a.cpu, b.cpu),
     errors: b.errors.length === 0 ? a.errors : keptErrors(addedErrors([...a.errors, ...b.errors])),
   };
+}
+
+/** Of too many different statuses, each is counted by its first digit. */
+export function keptStatuses(statuses: Sketch): Sketch {
+  if (statuses.length <= 2 * STATUSES_KEPT) return statuses;
+  const classes = new Map<number, number>();
+  for (const [status, count] of pairsOf(statuses)) {
+    const digit = status < 10 ? status : Math.floor(status / 100);
+    classes.set(digit, (classes.get(digit) ?? 0) + count);
+  }
+  return [...classes].sort(([a], [b]) => a - b).flat();
 }
 
 function addedOutcomes(a: Health["outcomes"], b: Health["outcomes"]): Health["outcomes"] {

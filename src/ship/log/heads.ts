@@ -13,6 +13,7 @@ import {
   folded,
   type Health,
   isFailed,
+  keptStatuses,
   OTHER_OUTCOMES,
   OUTCOMES_KEPT,
   sketchOfBuckets,
@@ -28,15 +29,22 @@ interface Tallied {
 
 /** What the log is told of a part beside its records: its id, and its events by function. */
 export function headOf({ message, records, bytes }: Loaded): PartHead {
-  const functions = new Map<string, Tallied>();
+  const functions = new Map<string, Map<string, Tallied>>();
+  const versions = new Versions();
   let inSeconds = 0;
   for (const { whole } of records) {
     const { ScriptName: scriptName } = whole;
-    let tallied = functions.get(scriptName);
+    const of = versions.of(whole);
+    const own = functions.get(scriptName) ?? new Map<string, Tallied>();
+    if (own.size === 0) functions.set(scriptName, own);
+    let tallied = own.get(of.version);
     if (tallied === undefined) {
-      const count = { scriptName, records: 0, lastEventMs: 0 };
-      tallied = { count, health: new HealthTally(), kinds: new KindTally() };
-      functions.set(scriptName, tallied);
+      // Senders say which versions there are.
+      const { version, tag } = own.size < VERSIONS_SEEN ? of : NO_VERSION;
+      const named = { scriptName, ...(version !== "" && { version }), ...(tag !== "" && { tag }) };
+      const count = { ...named, records: 0, lastEventMs: 0 };
+      tallied = own.get(version) ?? { count, health: new HealthTally(), kinds: new KindTally() };
+      own.set(version, tallied);
     }
     const { count, health, kinds } = tallied;
     count.records += 1;
@@ -51,12 +59,44 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
     ...idOf(message),
     ...(message.source && { source: message.source }),
     bytes,
-    functions: [...functions.values()].map(({ count, health, kinds }) => ({
-      ...count,
-      ...{ health: health.sum(), kinds: kinds.kinds() },
-    })),
+    functions: [...functions.values()].flatMap((own) =>
+      [...own.values()].map(({ count, health, kinds }) => ({
+        ...count,
+        ...{ health: health.sum(), kinds: kinds.kinds() },
+      })),
+    ),
     ...(inSeconds > 0 && { inSeconds }),
   };
+}
+
+/** Different versions of one function in a message that are told apart; the others have none. */
+const VERSIONS_SEEN = 8;
+
+/** Longest id and tag of a version that are kept, in UTF-16 code units. */
+const VERSION_MAX = 64;
+
+const NO_VERSION = { version: "", tag: "" };
+
+const ASCII = /^[\x20-\x7e]*$/;
+
+function textIn(value: unknown): string {
+  return typeof value === "string" ? cut(value, VERSION_MAX) : "";
+}
+
+/** Which version of its function a record is of. Neighbours are mostly of the same. */
+class Versions {
+  #json = "";
+  #read = NO_VERSION;
+
+  of(record: RecordLine): { version: string; tag: string } {
+    if (this.#json !== "" && record.isText("ScriptVersion", this.#json)) return this.#read;
+    const { ID: id, Tag: tag } = record.ScriptVersion as Record<string, unknown>;
+    this.#read = { version: textIn(id), tag: textIn(tag) };
+    const json = record.text("ScriptVersion") ?? "";
+    // It is compared by bytes.
+    this.#json = ASCII.test(json) ? json : "";
+    return this.#read;
+  }
 }
 
 /** Different errors that one function's share of a message is searched for at most. */
@@ -71,6 +111,7 @@ export class HealthTally {
   /** By bucket. */
   readonly #wall = new Uint32Array(BUCKETS);
   readonly #cpu = new Uint32Array(BUCKETS);
+  readonly #statuses = new Map<number, number>();
   #errors: ErrorCount[] = [];
   #ok = 0;
   #failed = 0;
@@ -83,6 +124,7 @@ export class HealthTally {
     tally(this.#wall, record.number("WallTimeMs"));
     tally(this.#cpu, record.number("CPUTimeMs"));
     const status = statusOf(record);
+    if (status > 0 && status < 1_000) increase(this.#statuses, status);
     const isServerError = status >= 500 && status <= 599;
     if (isServerError) this.#serverErrors += 1;
     const hasThrown = !record.isText("Exceptions", NO_EXCEPTIONS);
@@ -106,6 +148,7 @@ export class HealthTally {
       outcomes: [...outcomes].map(([outcome, count]) => ({ outcome, count })),
       failed: this.#failed,
       serverErrors: this.#serverErrors,
+      statuses: keptStatuses([...this.#statuses].sort(([a], [b]) => a - b).flat()),
       wall: sketchOfBuckets(this.#wall),
       cpu: sketchOfBuckets(this.#cpu),
       errors: addedErrors(this.#errors).slice(0, ERRORS_KEPT),

@@ -105,4 +105,25 @@ export const TRACE_LOG_STEPS = [
       INSERT INTO state (id) VALUES (1);
       INSERT INTO opt_outs (id, functions) VALUES (1, '[]');`,
   },
+  {
+    id: 2,
+    why: "health by five minutes and version",
+    // Release 1 gathers what it counts in its own column.
+    floor: 1,
+    sql: `
+      ALTER TABLE state ADD COLUMN slots TEXT;         -- JSON of what is not in function_slot yet, see health-slots.ts
+      CREATE TABLE function_slot (                     -- all functions in five minutes
+        slot   INTEGER PRIMARY KEY,                    -- since the epoch, by time of intake
+        health TEXT NOT NULL                           -- a line for each: JSON of its key and Ran, see health-slots.ts
+      ) STRICT;
+      CREATE TABLE function_version (
+        function TEXT NOT NULL,                        -- as in function_health, without the version
+        version  TEXT NOT NULL,
+        tag      TEXT NOT NULL,
+        source   TEXT NOT NULL,                        -- who names it
+        first_ms INTEGER NOT NULL,
+        last_ms  INTEGER NOT NULL,                     -- of a day: it is written once in one
+        PRIMARY KEY (function, version)
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

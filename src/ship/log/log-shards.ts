@@ -2,8 +2,9 @@ import { TimeoutError } from "../../base/platform.ts";
 import type { AccountStatus } from "./account-status.ts";
 import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
-import type { HourHealth } from "./function-health-hours.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
+import { joinedVersions, type VersionSeen } from "./function-versions.ts";
+import type { RanIn } from "./health-slots.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
@@ -77,8 +78,19 @@ export class LogShards {
   }
 
   /** As the method of each shard: an hour may be there several times. */
-  async functionHealth(scriptName: string, since: number, until: number): Promise<HourHealth[]> {
-    return (await this.each((shard) => shard.functionHealth(scriptName, since, until) as Promise<HourHealth[]>)).flat();
+  async functionHours(scriptName: string, since: number, until: number): Promise<RanIn[]> {
+    return (await this.each((shard) => shard.functionHours(scriptName, since, until) as Promise<RanIn[]>)).flat();
+  }
+
+  /** As the method of each shard: a slot may be there several times. */
+  async functionSlots(scriptName: string, since: number, until: number): Promise<RanIn[]> {
+    return (await this.each((shard) => shard.functionSlots(scriptName, since, until) as Promise<RanIn[]>)).flat();
+  }
+
+  /** Versions of a function, the newest first. */
+  async functionVersions(scriptName: string): Promise<VersionSeen[]> {
+    const all = await this.each((shard) => shard.functionVersions(scriptName) as Promise<VersionSeen[]>);
+    return joinedVersions(all.flat());
   }
 
   /** As the method of each shard. */

@@ -1,6 +1,6 @@
 import { isObject } from "../../base/bytes.ts";
 import type { AccountStatus, ShardLoad } from "./account-status.ts";
-import { joinedSlots } from "./function-health-hours.ts";
+import { joinedSlots, joinedTimes } from "./health-slots.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
 
 /** The status of all shards together. */
@@ -22,6 +22,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     load: a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load),
     crowded: [...a.crowded, ...b.crowded],
     failing: joinedSlots([...a.failing, ...b.failing]),
+    slower: joinedTimes([...(a.slower ?? []), ...(b.slower ?? [])]),
     inSeconds: [...a.inSeconds, ...b.inSeconds],
     keptSinceMs: laterOf(a.keptSinceMs, b.keptSinceMs),
     restored: (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored,

@@ -31,8 +31,9 @@ import { Blocks, beyondLost, type Keep, type NewBlock, type OpenMessage } from "
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
-import { HealthHours, type HourHealth } from "./function-health-hours.ts";
 import { FunctionHours } from "./function-hours.ts";
+import type { VersionSeen } from "./function-versions.ts";
+import { HealthSlots, type RanIn } from "./health-slots.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
 import { TRACE_LOG_STEPS } from "./log-migrations.ts";
 import { MeanRate } from "./mean-rate.ts";
@@ -58,6 +59,7 @@ import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answ
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
+import { Waker } from "./wakes.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -101,7 +103,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #ids: DedupIndex;
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
-  readonly #health: HealthHours;
+  readonly #health: HealthSlots;
   readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -112,6 +114,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
+  readonly #waker = new Waker(this.env, (nowMs) => this.#health.failing(nowMs));
   /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
@@ -131,7 +134,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#ids = new DedupIndex(sql);
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
-    this.#health = new HealthHours(sql);
+    this.#health = new HealthSlots(sql);
     this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
@@ -169,7 +172,9 @@ export class TraceLog extends DurableObject<Env> {
     this.#underWay += bytes;
     try {
       await this.#ready(append.state);
-      const { n, ...appended } = this.#transaction(() => this.#append(append));
+      const { n, counted, ...appended } = this.#transaction(() => this.#append(append));
+      const waking = this.#waker.appended(counted);
+      if (waking !== null) this.ctx.waitUntil(waking);
       if (n !== null && this.#isWatched()) {
         const block = { shard: this.#shard, n, ids: appended.fresh };
         this.ctx.waitUntil(showLive(this.env, block));
@@ -185,7 +190,7 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   /** @returns also the position of what is new; null: nothing of it is kept. */
-  #append({ records, ...rest }: Append): Appended & { n: number | null } {
+  #append({ records, ...rest }: Append): Appended & { n: number | null; counted: readonly CountedPart[] } {
     const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
     const forgotten_ms = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
@@ -207,7 +212,7 @@ export class TraceLog extends DurableObject<Env> {
     for (const part of again) this.#addAgain(part, append, nowMs);
     this.#count(counted, append, nowMs);
     this.#arm(nowMs);
-    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n };
+    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n, counted };
   }
 
   #blockOf(offers: Offers, append: Append, isWhole: boolean): NewBlock | null {
@@ -277,7 +282,7 @@ export class TraceLog extends DurableObject<Env> {
       counted,
       {
         ...{ queue, work, keptSinceMs },
-        health: this.#health.add(counted, nowMs),
+        slots: this.#health.add(counted, nowMs),
         hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
         readers: this.#readers.text(),
         lastBlock: this.#lastBlock,
@@ -726,9 +731,19 @@ export class TraceLog extends DurableObject<Env> {
     return this.#functions.of(scriptName, platform.now());
   }
 
-  /** As {@link HealthHours.of}. */
-  functionHealth(scriptName: string, since: number, until: number): HourHealth[] {
-    return this.#health.of(scriptName, since, until, platform.now());
+  /** As {@link HealthSlots.hours}. */
+  functionHours(scriptName: string, since: number, until: number): RanIn[] {
+    return this.#health.hours(scriptName, since, until, platform.now());
+  }
+
+  /** As {@link HealthSlots.slots}. */
+  functionSlots(scriptName: string, since: number, until: number): RanIn[] {
+    return this.#health.slots(scriptName, since, until, platform.now());
+  }
+
+  /** As {@link HealthSlots.versions}. */
+  functionVersions(scriptName: string): VersionSeen[] {
+    return this.#health.versions(scriptName, platform.now());
   }
 
   /**
@@ -780,6 +795,7 @@ export class TraceLog extends DurableObject<Env> {
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),
+      slower: this.#health.slower(platform.now()),
       crowded: this.#sent.crowded(platform.now()),
       keptSinceMs: this.#keptSinceMs(),
     });
@@ -840,6 +856,7 @@ export class TraceLog extends DurableObject<Env> {
     const { readers, last_block } = this.#sql.one<{ readers: string; last_block: number }>`
       SELECT readers, last_block FROM state`;
     this.#lastBlock = last_block;
+    this.#health.load();
     this.#blocks.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }

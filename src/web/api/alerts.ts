@@ -7,6 +7,7 @@ import { noteOn, noteWords } from "../../operate/alerts/address-notes.ts";
 import { FORMAT, type FormatName } from "../../operate/alerts/alert-formats.ts";
 import type { ReceiverState } from "../../operate/alerts/receiver-state.ts";
 import { RECEIVERS_MAX } from "../../operate/alerts/receivers.ts";
+import { readRoutes } from "../../operate/alerts/routes.ts";
 import { watch } from "../../operate/alerts/watch.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
 import { bodyOf } from "./body.ts";
@@ -94,7 +95,8 @@ async function muteIncident(c: AppContext, _config: Config, platform: Platform):
   const untilMs = Date.parse((await bodyOf(c, MUTE_INCIDENT)).until);
   if (untilMs <= platform.now()) throw faultsError(400, CODE.invalid, [past("until")]);
   const id = c.req.param("incident_id") ?? "";
-  if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw notFound("there is no such open incident");
+  if (!(await watch(c.env.WATCH).mute(id, untilMs, c.var.caller.name)))
+    throw notFound("there is no such open incident");
   return success(c, { id, muted_until: isoTime(untilMs) });
 }
 
@@ -137,6 +139,9 @@ function readAsked(
   // One that is over may be sent back as it was read.
   if (mutedUntilMs !== null && mutedUntilMs <= platform.now() && mutedUntilMs !== before?.muted_until_ms)
     faults.push(past("muted_until"));
+  const { routes } = sent;
+  if (routes && (routes.workers ?? []).length + (routes.searches ?? []).length === 0)
+    faults.push({ pointer: "/routes", message: "routes: names no Worker and no search; null stands for everything" });
   if (!url.ok || faults.length > 0) throw faultsError(400, CODE.invalid, faults);
   const note = noteOn(format, url.value);
   return {
@@ -148,6 +153,7 @@ function readAsked(
       format,
       min_severity: sent.min_severity ?? before?.min_severity ?? "warning",
       muted_until_ms: mutedUntil === undefined ? (before?.muted_until_ms ?? null) : mutedUntilMs,
+      ...(routes !== undefined && { routes: routes && JSON.stringify(routes) }),
     },
     messages: note === null ? [] : [{ code: CODE.note, message: `address: ${noteWords(format, note)}` }],
   };
@@ -172,6 +178,7 @@ function present(state: ReceiverState): Alert {
     address: state.shown,
     min_severity: state.min_severity,
     muted_until: isoTime(state.muted_until_ms),
+    routes: readRoutes(state.routes),
     ...presentCalls(state),
   };
 }

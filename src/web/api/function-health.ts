@@ -10,65 +10,118 @@ import {
   type Health,
   invocations,
   NO_HEALTH,
+  pairsOf,
   quantile,
 } from "../../ship/log/function-health.ts";
-import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../../ship/log/function-health-hours.ts";
+import { VERSIONS_KEPT } from "../../ship/log/function-versions.ts";
+import { FUNCTION_HEALTH_HOURS, type RanIn, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
-import { ERRORS_SHOWN, type FunctionHealth, type FunctionSum, READ_FUNCTION_HEALTH } from "./docs/function-health.ts";
-import { isoTime, success } from "./envelope.ts";
+import {
+  ERRORS_SHOWN,
+  type FunctionHealth,
+  type FunctionSum,
+  type FunctionVersion,
+  LIST_VERSIONS,
+  READ_FUNCTION_HEALTH,
+} from "./docs/function-health.ts";
+import { isoTime, listed, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";
-import { hoursAsked } from "./health.ts";
+import { hoursAsked, spanAsked } from "./health.ts";
+import { queryOf } from "./query.ts";
 import type { AppContext, Resources } from "./route.ts";
 
 export const functionHealthRoutes: Resources = {
   "/:script_name/health": { GET: { permission: "logs:read", doc: READ_FUNCTION_HEALTH, handle: readFunctionHealth } },
+  "/:script_name/versions": { GET: { permission: "logs:read", doc: LIST_VERSIONS, handle: listVersions } },
 };
+
+/** Five minutes shown by default: six hours. */
+const SLOTS_SHOWN = 72;
 
 async function readFunctionHealth(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const name = scriptName(c);
+  const { every } = queryOf(c, { query: READ_FUNCTION_HEALTH.query.pick({ every: true }) });
   const nowMs = platform.now();
-  const asked = hoursAsked(c, nowMs);
-  const now = hourOf(nowMs);
-  const since = Math.max(asked.since, now - FUNCTION_HEALTH_HOURS + 1);
+  const isSlots = every === "5m";
+  const stepMs = isSlots ? SLOT_MS : HOUR_MS;
+  const asked = isSlots ? spanAsked(c, nowMs, stepMs, SLOTS_SHOWN) : hoursAsked(c, nowMs);
+  const now = Math.floor(nowMs / stepMs);
+  const since = Math.max(asked.since, now - (isSlots ? SLOTS_KEPT : FUNCTION_HEALTH_HOURS) + 1);
   const until = Math.max(since, Math.min(asked.until, now + 1));
-  const found = await new LogShards(c.env).functionHealth(name, since, until);
+  const log = new LogShards(c.env);
+  const [found, versions] = await Promise.all([
+    isSlots ? log.functionSlots(name, since, until) : log.functionHours(name, since, until),
+    log.functionVersions(name),
+  ]);
   if (found.length === 0) await requireFunction(c);
-  return success(c, presentHealth(name, found, since, until));
+  const pieces = piecesOf(found, since, until, stepMs);
+  return success(c, {
+    since: isoTime(since * stepMs),
+    until: isoTime(until * stepMs),
+    total: presentSum(sumOf(found)),
+    hours: isSlots ? [] : pieces.map(({ at, ...rest }) => ({ hour: at, ...rest })),
+    ...(isSlots && { slots: pieces.map(({ at, ...rest }) => ({ slot: at, ...rest })) }),
+    deployments: versions
+      .filter(({ firstMs }) => firstMs >= since * stepMs && firstMs < until * stepMs)
+      .map(({ version, tag, firstMs }) => ({ version, tag, at: isoTime(firstMs) })),
+    errors: errorsIn(found).map((error) => presentError(name, error)),
+  } satisfies FunctionHealth);
 }
 
-/** @param found in any order; several of the same hour are summed. */
-function presentHealth(script: string, found: readonly HourHealth[], since: number, until: number): FunctionHealth {
-  const byHour = Map.groupBy(found, ({ hour }) => hour);
-  const hours = Array.from({ length: until - since }, (_, i) => {
-    const parts = byHour.get(since + i) ?? [];
-    const sum = parts.reduce((all, { health }) => addedHealth(all, health), NO_HEALTH);
+async function listVersions(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const name = scriptName(c);
+  const now = hourOf(platform.now());
+  const log = new LogShards(c.env);
+  const [found, versions] = await Promise.all([
+    log.functionHours(name, now - FUNCTION_HEALTH_HOURS + 1, now + 1),
+    log.functionVersions(name),
+  ]);
+  if (found.length === 0 && versions.length === 0) await requireFunction(c);
+  const all = versions.map(({ version, tag, firstMs, lastMs }): FunctionVersion => {
+    const own = found.filter((each) => each.version === version);
+    const { invocations: requests, failed, wall_ms, cpu_ms } = presentSum(sumOf(own));
+    const lastSeenMs = Math.max(lastMs, ...own.map(({ health }) => health.lastMs));
     return {
-      hour: isoTime((since + i) * HOUR_MS),
-      ...presentSum(sum),
-      partial: parts.some(({ isPartial }) => isPartial),
+      ...{ version, tag, first_seen: isoTime(firstMs), last_seen: isoTime(lastSeenMs) },
+      ...{ requests, failed, wall_ms, cpu_ms },
     };
   });
-  const all = found.reduce((sum, { health }) => addedHealth(sum, { ...health, errors: [] }), NO_HEALTH);
-  const bySource = Map.groupBy(found, ({ source }) => source);
-  const errors = [...bySource].flatMap(([source, own]) =>
+  return listed(c, all, { page: 1, perPage: VERSIONS_KEPT, total: all.length });
+}
+
+/** @param found in any order; several of the same time are summed. */
+function piecesOf(found: readonly RanIn[], since: number, until: number, stepMs: number) {
+  const byTime = Map.groupBy(found, ({ at }) => at);
+  return Array.from({ length: until - since }, (_, i) => {
+    const parts = byTime.get(since + i) ?? [];
+    const versions = [...Map.groupBy(parts, ({ version }) => version)].map(([version, own]) => {
+      const { invocations: count, failed } = presentSum(sumOf(own));
+      return { version, invocations: count, failed };
+    });
+    const partial = parts.some(({ isPartial }) => isPartial);
+    return { at: isoTime((since + i) * stepMs), ...presentSum(sumOf(parts)), versions, partial };
+  });
+}
+
+function sumOf(found: readonly RanIn[]): Health {
+  return found.reduce<Health>((sum, { health }) => addedHealth(sum, { ...health, errors: [] }), NO_HEALTH);
+}
+
+function errorsIn(found: readonly RanIn[]): ErrorCount[] {
+  const errors = [...Map.groupBy(found, ({ source }) => source)].flatMap(([source, own]) =>
     addedErrors(own.flatMap(({ health }) => health.errors)).map((error) => ({ source, error })),
   );
-  const shown = fairly(errors, ERRORS_SHOWN, ({ source }) => source).map(({ error }) => error);
-  return {
-    since: isoTime(since * HOUR_MS),
-    until: isoTime(until * HOUR_MS),
-    total: presentSum(all),
-    hours,
-    errors: addedErrors(shown).map((error) => presentError(script, error)),
-  };
+  return addedErrors(fairly(errors, ERRORS_SHOWN, ({ source }) => source).map(({ error }) => error));
 }
 
 function presentSum(health: Health): z.infer<typeof FunctionSum> {
+  const { statuses = [] } = health;
   return {
     invocations: invocations(health),
     failed: health.failed,
     outcomes: health.outcomes.map(({ outcome, count }) => ({ outcome, count })).sort((a, b) => b.count - a.count),
     server_errors: health.serverErrors,
+    statuses: pairsOf(statuses).map(([status, count]) => ({ status, count })),
     wall_ms: quantiles(health.wall),
     cpu_ms: quantiles(health.cpu),
   };

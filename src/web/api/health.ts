@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CODE, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
-import { HOUR_MS, hourOf } from "../../base/time.ts";
+import { HOUR_MS } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { jobHealth } from "../../ship/reader/all-readers.ts";
 import { HEALTH_HOURS, type HealthHour, seriesOf } from "../../ship/reader/upload-health.ts";
@@ -60,11 +60,26 @@ async function readHealth(c: AppContext, _config: Config, platform: Platform): P
 
 /** @returns hours since the epoch; `until` is exclusive. @throws ApiError 400. */
 export function hoursAsked(c: AppContext, nowMs: number): { since: number; until: number } {
+  return spanAsked(c, nowMs, HOUR_MS, HOURS_SHOWN);
+}
+
+/**
+ * Which whole pieces of time are asked for.
+ * @param stepMs how long one is. @param shown so many by default.
+ * @returns their numbers since the epoch; `until` is exclusive.
+ * @throws ApiError 400.
+ */
+export function spanAsked(
+  c: AppContext,
+  nowMs: number,
+  stepMs: number,
+  shown: number,
+): { since: number; until: number } {
   const sinceMs = timeAsked(c, "since");
   const untilMs = timeAsked(c, "until") ?? nowMs;
   if (sinceMs !== null && sinceMs >= untilMs) throw oneError(400, CODE.invalid, "since must be before until");
-  const until = hourOf(untilMs - 1) + 1;
-  return { since: sinceMs === null ? until - HOURS_SHOWN : hourOf(sinceMs), until };
+  const until = Math.ceil(untilMs / stepMs);
+  return { since: sinceMs === null ? until - shown : Math.floor(sinceMs / stepMs), until };
 }
 
 /** In ms; null: not sent. @throws ApiError 400 for a malformed time. */

@@ -4,7 +4,7 @@ import { answered } from "../../base/platform.ts";
 import type { PastIncident } from "../../operate/alerts/incident-rows.ts";
 import { overAtMs, stateOf } from "../../operate/alerts/incidents.ts";
 import { type ShownFinding, type Snapshot, watch } from "../../operate/alerts/watch.ts";
-import type { Finding } from "../../operate/status/finding.ts";
+import type { Finding, Links } from "../../operate/status/finding.ts";
 import { type Finding as FindingView, type Incident, LIST_INCIDENTS, READ_STATUS } from "./docs/status.ts";
 import { isoTime, listed, success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
@@ -57,7 +57,7 @@ async function listIncidents(c: AppContext): Promise<Response> {
 }
 
 function presentIncident(incident: PastIncident): Incident {
-  const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs } = incident;
+  const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs, mutedBy } = incident;
   const state = overMs === null ? stateOf(incident) : "over";
   return {
     id,
@@ -70,6 +70,7 @@ function presentIncident(incident: PastIncident): Incident {
     over_since: isoTime(overMs),
     flaps,
     muted_until: isoTime(mutedUntilMs ?? null),
+    muted_by: mutedBy ?? null,
   };
 }
 
@@ -85,5 +86,15 @@ function presentFinding({ kind, severity, affected, summary, advice, ...of }: Om
     affected,
     summary,
     advice,
+    ...(of.links !== undefined && { links: presentLinks(of.links) }),
+  };
+}
+
+function presentLinks({ problem, firstRecord, version }: Links): NonNullable<FindingView["links"]> {
+  const at = firstRecord;
+  return {
+    ...(problem !== undefined && { problem }),
+    ...(at && { first_record: { script_name: at.script, event_timestamp_ms: at.atMs, ray_id: at.rayId } }),
+    ...(version !== undefined && { version }),
   };
 }

@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { isRouted } from "../../../src/operate/alerts/routes.ts";
 import { ACCOUNT } from "../../support/constants.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { call, send } from "../../web/api/harness.ts";
@@ -54,6 +55,19 @@ describe("a receiver of alerts", () => {
     expect(post.calls.every(({ redirect }) => redirect === "manual")).toBe(true);
   });
 
+  it("that is a pager is called for each incident, by its id, where others get one message", async () => {
+    await add();
+    await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });
+    await add({ name: "genie", format: "opsgenie", address: undefined, secret: "key-of-opsgenie-1" });
+    await begin(1, 2, 3);
+    expect(said().toSorted()).toEqual([...Array(3).fill("api"), ...Array(3).fill("events trigger"), "hooks"]);
+    const keys = post.calls.map(({ raw }) => (JSON.parse(raw) as { dedup_key?: string }).dedup_key);
+    expect(new Set(keys.filter((each) => each !== undefined)).size).toBe(3);
+    post.calls.length = 0;
+    for (const minute of [5, 10, 15, 20]) await checkAt(minute);
+    expect(said().toSorted()).toEqual([...Array(3).fill("api"), ...Array(3).fill("events resolve"), "hooks"]);
+  });
+
   it("that hangs or fails holds up no other, is a finding by its name, and is told once it answers", async () => {
     const chat = await add();
     const pager = await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });
@@ -86,8 +100,62 @@ describe("a receiver of alerts", () => {
     expect(post.calls.map(({ url }) => url)).toEqual([SLACK]);
     // What is still open when the mute ends is told then.
     await pass(HOUR_MS + 10 * MINUTE_MS, findings);
-    expect(post.calls.map(({ url }) => url)).toEqual([SLACK, `${SLACK}-muted`, `${SLACK}-muted`]);
+    expect(post.calls.map(({ url }) => url)).toEqual([SLACK, `${SLACK}-muted`]);
+    expect(post.calls[1]?.raw).toContain("And 1 more.");
     expect((await read(muted.id)).muted_until).toBe(until);
+  });
+
+  it("is told of its Workers and searches alone, also when these change; one without routes of everything", async () => {
+    const worker = (name: string) => of(0, { subject: { type: "function", name } });
+    const search = (id: number) => of(0, { subject: { type: "search", id, name: "refunds" } });
+    const shop = await add({ routes: { workers: ["shop-*-eu", "till"], searches: [7] } });
+    const all = await add({ name: "all", address: `${SLACK}-all` });
+    expect(shop).toMatchObject({ routes: { workers: ["shop-*-eu", "till"], searches: [7] } });
+    expect(all).toMatchObject({ routes: null });
+    const findings = [
+      ...[worker("shop-api-eu"), worker("shop-eu"), worker("till"), worker("tills"), worker("shop-api-eu-2")],
+      ...[search(7), search(8), of(1), of(0, { kind: "ledger_silent", subject: { type: "account" } })],
+    ];
+    await checkAt(0, findings);
+    await checkAt(1, findings);
+    const told = (address: string): number => {
+      const [{ raw } = { raw: "" }] = post.calls.filter(({ url }) => url === address).slice(-1);
+      return 1 + Number(/And (\d+) more/.exec(raw)?.[1] ?? (raw === "" ? -1 : 0));
+    };
+    expect([told(SLACK), told(`${SLACK}-all`)]).toEqual([3, 9]);
+    post.calls.length = 0;
+    expect((await call("PUT", `/logship/alerts/${shop.id}`, { name: "same" })).body.result).toMatchObject({
+      routes: { searches: [7] },
+    });
+    await call("PUT", `/logship/alerts/${shop.id}`, { routes: { workers: ["*"] } });
+    await runWatchAlarm();
+    expect(told(SLACK)).toBe(3);
+    await call("PUT", `/logship/alerts/${shop.id}`, { routes: null });
+    await runWatchAlarm();
+    expect(told(SLACK)).toBe(3);
+    for (const [routes, pointer] of [
+      [{}, "/routes"],
+      [{ workers: [] }, "/routes"],
+      [{ workers: Array(51).fill("a") }, "/routes/workers"],
+      [{ searches: [0] }, "/routes/searches/0"],
+      [{ jobs: [1] }, "/routes"],
+    ] as const) {
+      const { status, body } = await call("PUT", `/logship/alerts/${shop.id}`, { routes });
+      expect([status, body.errors[0]?.source?.pointer]).toEqual([400, expect.stringContaining(pointer)]);
+    }
+  });
+
+  it.each([
+    ["a*c", "abc", true],
+    ["a*c", "ac", true],
+    ["aba*ba", "aba", false],
+    ["*b*b*", "abab", true],
+    ["*b*b*", "ab", false],
+    ["a", "ab", false],
+    ["a.c", "abc", false],
+    [`${"a*".repeat(100)}b`, "a".repeat(200), false],
+  ])("of Workers like %s is%.0s told of %s: %s", (pattern, name, isTold) => {
+    expect(isRouted({ workers: [pattern] }, { type: "function", name })).toBe(isTold);
   });
 
   it("is not told of a muted incident, also where it ends and begins again, until it is unmuted", async () => {
@@ -105,8 +173,17 @@ describe("a receiver of alerts", () => {
     expect(post.calls).toEqual([]);
     const again = await call<{ id: string; state: string; muted_until: string | null }[]>("GET", "/logship/incidents");
     const [open] = again.body.result;
-    expect([open?.state, open?.muted_until]).toEqual(["open", until]);
+    expect(open).toMatchObject({ state: "open", muted_until: until, muted_by: "Admin token" });
     expect((await call("DELETE", `/logship/incidents/${open?.id}/mute`)).status).toBe(200);
+    const audit = await call<{ action: string; resource: string; body: unknown; actor: object }[]>(
+      "GET",
+      "/logship/audit",
+    );
+    const who = { kind: "admin", name: "Admin token" };
+    expect(audit.body.result.filter(({ action }) => action.startsWith("incident."))).toMatchObject([
+      { action: "incident.unmute", resource: open?.id, actor: who },
+      { action: "incident.mute", resource: id, body: { until }, actor: who },
+    ]);
     await pass(MINUTE_MS, [of(1)]);
     expect(post.calls.map(({ url }) => url)).toEqual([SLACK]);
     expect((await call("PUT", "/logship/incidents/inc_none/mute", { until })).status).toBe(404);
@@ -199,8 +276,8 @@ describe("a receiver of alerts", () => {
       { id: a.id, name: "a" },
       { id: b.id, name: "b" },
     ]);
-    // The job, and both that fail.
-    expect(await read(c.id)).toMatchObject({ delivered: 3 });
+    // The job, and in one message both that fail.
+    expect(await read(c.id)).toMatchObject({ delivered: 2 });
     failing = [b.id];
     await pass(2 * HOUR_MS, findings);
     const [left, ...none] = await status();

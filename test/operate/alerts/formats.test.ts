@@ -9,7 +9,7 @@ import {
   type Post,
   readCall,
 } from "../../../src/operate/alerts/alert-formats.ts";
-import { type CallBody, callBody, testBody } from "../../../src/operate/alerts/call-body.ts";
+import { type CallBody, callBody, joinedCall, testBody } from "../../../src/operate/alerts/call-body.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { finding } from "../status/findings.ts";
 
@@ -177,6 +177,77 @@ describe("a message about a job", () => {
       { source: "logship.example.com", details: { url, job: "a", records: "1234" } },
     ]);
     expect(bodies("slack", opened())[0].blocks[0].type).toBe("header");
+  });
+
+  it("leads to its problem and its first record, by each receiver's own means, and names the version", () => {
+    const links = {
+      problem: "0123456789abcdef",
+      firstRecord: { script: HOSTILE, atMs: NOON + 7, rayId: "8f3c2a1b9d4e5f60" },
+      version: `v42 ${HOSTILE}`,
+    };
+    const about = finding({ subject: { type: "search", id: 7, name: HOSTILE }, links });
+    const raw = callBody({ ...incident(), finding: about }, null, NOON, ORIGIN);
+    const call = readCall(raw);
+    const { problem = "", first_record = "" } = call.data.links ?? {};
+    expect(problem).toBe(`${ORIGIN}/problems/0123456789abcdef`);
+    expect(Object.fromEntries(new URL(first_record).searchParams)).toEqual({
+      ...{ q: 'ray:"8f3c2a1b9d4e5f60"', function: HOSTILE, last: "own" },
+      ...{ since: "2100-11-20 12:00:00.007 UTC", until: "2100-11-20 12:00:00.008 UTC" },
+    });
+    expect(first_record).not.toMatch(/[<>|()\s*`[\]]/);
+    const { blocks, text } = bodies("slack", call)[0];
+    expect([text, blocks.at(-1).text.text]).toEqual([
+      expect.stringContaining(` \u00b7 <${problem}|Problem> \u00b7 <${first_record}|First record>`),
+      `<${first_record}|First record>`,
+    ]);
+    const { description } = bodies("discord", call)[0].embeds[0];
+    expect(description.endsWith(`\n[Problem](${problem})\n[First record](${first_record})`)).toBe(true);
+    expect([...description].length).toBeLessThanOrEqual(4_096);
+    expect(bodies("pagerduty", call)[0].links.map(({ href }: { href: string }) => href)).toEqual([
+      ...[`${ORIGIN}/status`, problem, first_record],
+    ]);
+    expect(bodies("opsgenie", call)[0].details).toMatchObject({ Problem: problem, version: call.data.version });
+    expect(mail(call).text).toContain(`\n\nProblem: ${problem}\n\nFirst record: ${first_record}\n\n${ORIGIN}/status\n`);
+    expect(mail(call).text).toMatch(/\n\nVersion: v42 [^\r\n\u202e]*\.\n/);
+    const unknown = readCall(callBody({ ...incident(), finding: about }, null, NOON, null));
+    expect([unknown.data.links, unknown.data.version]).toEqual([undefined, call.data.version]);
+    const failing = {
+      ...about,
+      kind: "function_failing",
+      links: { firstRecord: { ...links.firstRecord, rayId: null } },
+    };
+    const { links: of } = readCall(callBody({ ...incident(), finding: failing }, null, NOON, ORIGIN)).data;
+    expect(Object.fromEntries(new URL(of?.first_record ?? "").searchParams)).toMatchObject({
+      ...{ outcome: "failed", order: "oldest", until: "2100-11-20 12:01:00.007 UTC" },
+    });
+  });
+
+  it("that tells of several has how many more in its head, each in a line, and what is not listed as a number", () => {
+    const calls = Array.from({ length: 14 }, (_, n) => {
+      const about = finding({
+        subject: { type: "job", id: n },
+        severity: n === 9 ? "error" : "warning",
+        summary: `Job ${n} fails.`,
+      });
+      const jobName = n === 3 ? HOSTILE : "";
+      const body = callBody({ ...incident(), id: `inc_${n}`, finding: { ...about, jobName } }, null, NOON, ORIGIN);
+      return { id: `inc_${n}_opened`, body };
+    });
+    const call = readCall(joinedCall(calls).body);
+    const { subject, text } = mail(call);
+    expect(subject).toBe("logship: Error: Job 9 () fails. And 13 more.");
+    const lines = text.split("\n\n");
+    expect(lines).toContain("13 more:");
+    expect(lines).toContain("Warning: Job 0 () fails.");
+    expect(lines).toContain("And 3 that are not listed.");
+    for (const format of FORMATS)
+      expect(JSON.stringify(FORMAT[format].write(call, TO[format]))).not.toContain("https://evil");
+    const over = { ...call, type: "incident.over" as const };
+    expect(mail(over).text).toContain("\n\nOver: job 0, : failing.\n\n");
+    // In any order the same message, and another one with another incident.
+    expect(joinedCall(calls.slice(0, 1))).toEqual(calls[0]);
+    expect(joinedCall(calls).id).toMatch(/^inc_9_opened_and_[0-9a-f]+$/);
+    expect(joinedCall(calls.slice(1)).id).not.toBe(joinedCall(calls).id);
   });
 
   it("without name and link is written all the same", () => {

@@ -1,5 +1,5 @@
 /** When the webhook is called: from scripted looks to a receiver, through the durable object. */
-import { runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { WAITING_MAX } from "../../../src/operate/alerts/alert-calls.ts";
 import { Watch } from "../../../src/operate/alerts/watch.ts";
@@ -7,7 +7,16 @@ import { NOON } from "../../support/runtime/pipeline.ts";
 import { untilPasses } from "../../support/until.ts";
 import { call } from "../../web/api/harness.ts";
 import { finding } from "../status/findings.ts";
-import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
+import {
+  type Call,
+  expectSigned,
+  incidentsIn,
+  putWebhook,
+  readWebhook,
+  runWatchAlarm,
+  saidBy,
+  theWatch,
+} from "./receiver.ts";
 import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
 
 watchEach();
@@ -343,7 +352,7 @@ it("incidents are listed, those that go on first, and those that are over forgot
   const answer = await call("GET", "/logship/incidents");
   expect(answer.body.result_info).toMatchObject({ count: 2, total_count: 2 });
   const { kind, severity, summary, advice } = of(1);
-  const quiet = { affected: null, flaps: 0, muted_until: null };
+  const quiet = { affected: null, flaps: 0, muted_until: null, muted_by: null };
   const common = { id: expect.stringMatching(/^inc_/), kind, severity, ...quiet, summary, advice };
   expect(answer.body.result).toEqual([
     {
@@ -384,42 +393,97 @@ describe("what opens together, or becomes worse", () => {
       subject: { type: "function", name },
       summary: `${name} fails.`,
     });
-  const summaries = (): string[] => post.calls.map(({ body }) => `${body.type.slice(9)}: ${body.data.summary}`);
+  const messages = (): string[][] => post.calls.map((each) => saidBy([each]).toSorted());
 
-  it("is one call for functions with the same problem, and each for a few", async () => {
+  it("is one message, the worst first, and each end is told; ends that come together are one message", async () => {
     await putWebhook();
-    const few = ["a", "b", "c"].map(failing);
-    for (const minute of [0, 1]) await checkAt(minute, few);
-    expect(summaries().toSorted()).toEqual(["opened: a fails.", "opened: b fails.", "opened: c fails."]);
-    const many = Array.from({ length: 20 }, (_, n) => failing(`f${String(n).padStart(2, "0")}`));
-    for (const minute of [5, 6]) await checkAt(minute, [...few, ...many]);
-    expect(summaries()).toHaveLength(4);
-    expect(summaries()[3]).toMatch(/^opened: f\d\d fails\. The same applies to ("f\d\d", ){9}"f\d\d" and 9 more\.$/);
-    // Told with another's: their end is not told.
-    for (const minute of [10, 20, 30]) await checkAt(minute, few);
-    expect(summaries().slice(4)).toHaveLength(1);
-    expect(summaries()[4]).toMatch(/^over: f\d\d fails\.$/);
-  });
-
-  it("is one call for what one sender names alone, so that made-up names stand for no others", async () => {
-    await putWebhook();
-    const madeUp = Array.from({ length: 5 }, (_, n) => ({ ...failing(`made-up ${n}`), sender: "http:ci" }));
-    for (const minute of [0, 1]) await checkAt(minute, [...madeUp, failing("shop")]);
-    expect(summaries()).toHaveLength(2);
-    expect(summaries()).toContain("opened: shop fails.");
-  });
-
-  it("is told anew of those that go on when the one that stood for them is over", async () => {
-    await putWebhook();
-    const many = Array.from({ length: 20 }, (_, n) => failing(`f${String(n).padStart(2, "0")}`));
-    for (const minute of [0, 1]) await checkAt(minute, many);
-    const first = post.calls[0]?.body.data.subject as { name: string };
-    const others = many.filter(({ subject }) => subject.type === "function" && subject.name !== first.name);
-    for (const minute of [5, 10, 15, 20, 25]) await checkAt(minute, others);
-    expect(summaries().slice(1)).toEqual([
-      `over: ${first.name} fails.`,
-      expect.stringMatching(/^opened: f\d\d fails\. The same applies to .* and 8 more\.$/),
+    const found = [failing("a"), { ...failing("made up"), sender: "http:ci" }, of(7), failing("b")];
+    for (const minute of [0, 1]) await checkAt(minute, found);
+    expect([saidBy(post.calls)]).toEqual([
+      ["opened 7", expect.stringMatching(/^opened [ab]$/), expect.stringMatching(/^opened [ab]$/), "opened made up"],
     ]);
+    const [{ id, body }] = post.calls as [Call];
+    const [first, ...also] = incidentsIn(body.data);
+    expect(id).toMatch(new RegExp(`^${first?.incident}_opened_and_[0-9a-f]{1,8}$`));
+    expect(Object.keys(also[0] ?? {}).toSorted()).toEqual(["incident", "kind", "severity", "subject", "summary"]);
+    expect(also.every(({ incident }) => /^inc_/.test(`${incident}`))).toBe(true);
+    for (const minute of [5, 10, 15, 20]) await checkAt(minute, [failing("b")]);
+    for (const minute of [25, 30, 35, 40]) await checkAt(minute);
+    expect(messages().slice(1)).toEqual([["over 7", "over a", "over made up"], ["over b"]]);
+    expect(await readWebhook()).toMatchObject({ delivered: 3, waiting: 0 });
+  });
+
+  it("lists ten beside the first, counts the others, and stays below 32 kB", async () => {
+    await putWebhook();
+    const long = (n: number) => failing(`${n} ${"\u00e9".repeat(5_000)}`);
+    const many = Array.from({ length: 40 }, (_, n) => ({
+      ...long(n),
+      summary: "\u20ac".repeat(9_000),
+      advice: "\u20ac".repeat(9_000),
+    }));
+    for (const minute of [0, 1]) await checkAt(minute, many);
+    expect(post.calls).toHaveLength(1);
+    const [{ body, raw }] = post.calls as [Call];
+    expect([incidentsIn(body.data).length, body.data.also_more]).toEqual([11, 29]);
+    expect(new TextEncoder().encode(raw).length).toBeLessThan(32_000);
+  });
+
+  it("joins what waits while a receiver fails, but never changes a message that was tried", async () => {
+    await putWebhook();
+    post.answers(503);
+    const found = await begin(1, 2);
+    const [tried] = post.calls as [Call];
+    await begin(1, 2, 3);
+    await begin(1, 2, 3, 4);
+    post.answers(204);
+    await pass(HOUR_MS, [...found, of(3), of(4)]);
+    const ids = new Map(post.calls.map(({ id, raw }) => [id, raw]));
+    expect(ids.get(tried.id)).toBe(tried.raw);
+    expect([...new Set(post.calls.map(({ id, raw }) => `${id} ${raw}`))]).toHaveLength(ids.size);
+    const taken = [...ids.values()].map((raw) => saidBy([{ ...tried, body: JSON.parse(raw) as Call["body"] }]));
+    expect(taken.flat().toSorted()).toEqual(["opened 1", "opened 2", "opened 3", "opened 4"]);
+    expect(taken.length).toBeLessThan(4);
+  });
+
+  it("is about ends or about beginnings: what ends and what opens with one check are two", async () => {
+    await putWebhook();
+    await begin(1, 2);
+    for (const minute of [5, 10]) await checkAt(minute);
+    for (const minute of [15, 20]) await checkAt(minute, [of(3), of(4)]);
+    const types = post.calls.map(({ body }) => body.type);
+    expect(types.toSorted()).toEqual(["incident.opened", "incident.opened", "incident.over"]);
+    expect(messages().toSorted()).toEqual([
+      ["opened 1", "opened 2"],
+      ["opened 3", "opened 4"],
+      ["over 1", "over 2"],
+    ]);
+  });
+
+  it("keeps its id over a crash between the call and its note, though more opens meanwhile", async () => {
+    await putWebhook();
+    const late = Promise.withResolvers<Response>();
+    post.answers(() => () => late.promise);
+    await checkAt(0, [of(1), of(2)]);
+    clock.advance(MINUTE_MS);
+    const alarm = runWatchAlarm().catch(() => {});
+    await untilPasses(() => expect(post.calls).toHaveLength(1));
+    await abortAllDurableObjects();
+    await alarm;
+    post.answers(204);
+    for (const minute of [5, 6, 7]) await checkAt(minute, [of(1), of(2), of(3)]);
+    expect(messages()).toEqual([["opened 1", "opened 2"], ["opened 1", "opened 2"], ["opened 3"]]);
+    expect(post.calls[1]?.id).toBe(post.calls[0]?.id);
+  });
+
+  it("has another id where a receiver that is switched on again is told of more than before", async () => {
+    await putWebhook();
+    const found = await begin(1);
+    await putWebhook({ enabled: false });
+    for (const minute of [5, 6]) await checkAt(minute, [...found, of(2)]);
+    await putWebhook({ enabled: true });
+    await runWatchAlarm();
+    expect(messages()).toEqual([["opened 1"], ["opened 1", "opened 2"]]);
+    expect(new Set(post.calls.map(({ id }) => id)).size).toBe(2);
   });
 
   it("is over for who was told of it as a warning, though it became worse while it was muted", async () => {

@@ -115,9 +115,17 @@ export async function expectSigned(calls: readonly Call[], secret: string): Prom
   for (const { headers, raw } of calls) expect(await verify(headers, raw, secret)).toBe(true);
 }
 
-/** `type job` of each call. */
+/** `type job` of each incident that calls tell of. */
 export const saidBy = (calls: readonly Call[]): string[] =>
-  calls.map(({ body: { type, data } }) => `${type.replace("incident.", "")} ${subjectOf(data)}`);
+  calls.flatMap(({ body: { type, data } }) =>
+    incidentsIn(data).map((each) => `${type.replace("incident.", "")} ${subjectOf(each)}`),
+  );
+
+/** Of a call: the first, and those that it lists beside. */
+export const incidentsIn = (data: Call["body"]["data"]): Call["body"]["data"][] => [
+  data,
+  ...((data.also ?? []) as Call["body"]["data"][]),
+];
 
 function subjectOf({ subject }: Call["body"]["data"]): string {
   const { id, name } = (subject ?? {}) as { id?: number; name?: string };

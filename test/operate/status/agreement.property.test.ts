@@ -10,7 +10,7 @@ import type { Facts, JobFacts } from "../../../src/operate/status/facts.ts";
 import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { call } from "../../web/api/harness.ts";
 import { textOf, Visitor } from "../../web/dashboard/support.ts";
-import { putWebhook, readWebhook, runWatchAlarm, theWatch } from "../alerts/receiver.ts";
+import { incidentsIn, putWebhook, readWebhook, runWatchAlarm, theWatch } from "../alerts/receiver.ts";
 import { clock, MINUTE_MS, post, watchEach } from "../alerts/watching.ts";
 import { account, facts, fn, job, log } from "./samples.ts";
 import { type SaidIncident, type Status, status } from "./support.ts";
@@ -183,9 +183,9 @@ it("findings, incidents, page and webhook agree after each step", { timeout: 120
         expect(now.findings.some(({ kind }) => kind === "webhook_failing")).toBe(isFailing);
         for (const { body } of post.calls.splice(0)) {
           if (step.answer !== 204) continue;
-          const { incident } = body.data as { incident: string };
-          if (body.type === "incident.opened") told.add(incident);
-          else told.delete(incident);
+          for (const { incident } of incidentsIn(body.data) as { incident: string }[])
+            if (body.type === "incident.opened") told.add(incident);
+            else told.delete(incident);
         }
         // What the receiver takes for open is not over, and all of that unless a call waits.
         if (waiting === 0)

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, readFailingRules } from "../../../src/base/failing-setting.ts";
 import { readConfig } from "../../../src/config.ts";
 import { failingFindings, failingOf } from "../../../src/operate/status/failing.ts";
-import { SLOT_MS, type Slot } from "../../../src/ship/log/function-health-hours.ts";
+import { SLOT_MS, type Slot } from "../../../src/ship/log/health-slots.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
@@ -89,6 +89,61 @@ describe("a function fails", () => {
     expect(failingFindings(found).map(({ summary }) => summary)).toEqual([
       expect.stringContaining(`"shop" is failing: ${words}since `),
     ]);
+  });
+
+  it.each([
+    [
+      "which began it",
+      [
+        ["old", -90, 0],
+        ["v42", 0, 50],
+      ],
+      "v42",
+    ],
+    [
+      "though the one before fails now and then",
+      [
+        ["old", -90, 4],
+        ["v42", 0, 46],
+      ],
+      "v42",
+    ],
+    [
+      "not one that came long before",
+      [
+        ["old", -90, 0],
+        ["v41", -20, 50],
+      ],
+      undefined,
+    ],
+    [
+      "nor one that came after",
+      [
+        ["old", -90, 30],
+        ["v42", 0, 20],
+      ],
+      undefined,
+    ],
+    [
+      "nor one that does not fail",
+      [
+        ["old", -99, 50],
+        ["v42", 0, 0],
+      ],
+      undefined,
+    ],
+  ] as const)("since a version, %s", (_what, all, owed) => {
+    const start = NOW_SLOT * SLOT_MS;
+    const versions = all.map(([version, minutes, failed]) => ({
+      ...{ version, tag: "", events: 100, failed, firstMs: start + minutes * MINUTE_MS },
+    }));
+    const given = [{ scriptName: "shop", source: "tail", slots: slots([100, 0], [100, 50]), versions }];
+    const found = failingOf(given, FAILING_BY_DEFAULT, NOW);
+    expect(found[0]?.version?.version).toBe(owed);
+    const words = / UTC(; version "v42" was first seen at 12:00 UTC)?\.$/.exec(
+      failingFindings(found)[0]?.summary ?? "",
+    );
+    expect(words?.[1] !== undefined).toBe(owed !== undefined);
   });
 
   it("by a rule of its own", () => {

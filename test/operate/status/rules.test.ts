@@ -32,8 +32,8 @@ const ago = (ms: number): number => NOON - ms;
 const rerunOfOne = (fields: Partial<JobFacts> = {}): JobFacts =>
   job({ id: 16, rerunOf: 1, enabledSinceMs: null, deletedMs: ago(DAY), ...fields });
 const SLOW: SlowFunction = {
-  ...{ name: "shop", events: 203, failed: 61, overMs: 13 * MINUTE, p95: 1_250, usualP95: 210 },
-  ...{ sinceMs: ago(HOUR), isLonger: false, isNew: false, latest: { events: 9, failed: 9, overMs: 9 } },
+  ...{ name: "shop", events: 203, slow: 61, overMs: 13 * MINUTE, p95: 1_250, usualP95: 210 },
+  ...{ sinceMs: ago(HOUR), isLonger: false },
 };
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
   facts({ jobs: [job({ status: logFields === null ? null : log(logFields), ...fields })] });

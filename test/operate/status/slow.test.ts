@@ -1,9 +1,9 @@
 /** From when on a function is said to be slow, and since when. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FunctionTimes, SLOW, slowOf } from "../../../src/operate/status/slow.ts";
+import { SLOW, slowOf } from "../../../src/operate/status/slow.ts";
 import { bucketOf, type Sketch } from "../../../src/ship/log/function-health.ts";
-import { SLOT_MS } from "../../../src/ship/log/function-health-hours.ts";
+import { type FunctionTimes, SLOT_MS } from "../../../src/ship/log/health-slots.ts";
 import { NOON } from "../../formats/record/samples.ts";
 
 const NOW = NOON + 3 * 60_000;
@@ -19,7 +19,7 @@ const sketch = (...times: readonly (readonly [ms: number, count: number])[]): Sk
 /** Slots up to now, the newest last, of requests that take 100 ms, or a second. */
 const slots = (...each: readonly (readonly [events: number, slow: number])[]): FunctionTimes["slots"] =>
   each.map(([events, slow], i) => ({
-    slot: NOW_SLOT - each.length + 1 + i,
+    ...{ slot: NOW_SLOT - each.length + 1 + i, events },
     wall: sketch([100, events - slow], [1_000, slow]),
   }));
 
@@ -37,8 +37,13 @@ describe("a function is slow", () => {
     ["nor when nothing comes any more", slots([200, 90], [0, 0], [0, 0], [0, 0]), USUAL, false],
     ["as it always was", slots([200, 100]), sketch([100, 5_000], [1_000, 5_000]), false],
     ["less than twice as long", slots([200, 100]), sketch([600, 10_000]), false],
-    ["of a few ms, by less than 100 ms", [{ slot: NOW_SLOT, wall: sketch([90, 99]) }], sketch([4, 999]), false],
-    ["of a few ms, by more", [{ slot: NOW_SLOT, wall: sketch([150, 99]) }], sketch([4, 999]), true],
+    [
+      "of a few ms, by less than 100 ms",
+      [{ slot: NOW_SLOT, events: 99, wall: sketch([90, 99]) }],
+      sketch([4, 999]),
+      false,
+    ],
+    ["of a few ms, by more", [{ slot: NOW_SLOT, events: 99, wall: sketch([150, 99]) }], sketch([4, 999]), true],
     ["of which too little is known", slots([200, 100]), sketch([100, SLOW.usualEvents - 1]), false],
     ["that is new", slots([200, 100]), [], false],
   ])("%s", (_what, of, usual, isSo) => {
@@ -49,7 +54,7 @@ describe("a function is slow", () => {
     const bad = [100, 30] as const;
     const start = (ago: number): number => (NOW_SLOT - ago) * SLOT_MS;
     expect(slow(slots([100, 1], bad, bad, bad, bad))).toMatchObject({
-      ...{ name: "shop", events: 300, failed: 90, overMs: 13 * 60_000, sinceMs: start(3), isLonger: false },
+      ...{ name: "shop", events: 300, slow: 90, overMs: 13 * 60_000, sinceMs: start(3), isLonger: false },
     });
     expect(slow(slots([100, 0], [100, 0], [100, 50]))?.sinceMs).toBe(start(0));
     const hour = slots(...Array.from({ length: 12 }, () => bad));
@@ -61,6 +66,15 @@ describe("a function is slow", () => {
     expect(sent).toMatchObject([{ sender: "http:ci" }]);
   });
 
+  it("and told first where it is slowest against what is usual", () => {
+    const one = { source: "tail", slots: slots([100, 50]) };
+    const both = [
+      { ...one, scriptName: "half", usual: sketch([400, 999]) },
+      { ...one, scriptName: "tenth", usual: USUAL },
+    ];
+    expect(slowOf(both, NOW).map(({ name }) => name)).toEqual(["tenth", "half"]);
+  });
+
   it("never without the requests that make it so, whatever the times", () => {
     const times = fc.array(fc.tuple(fc.nat(5_000), fc.nat(40)), { maxLength: 6 });
     const anySlots = fc.array(fc.tuple(fc.nat(11), times), { maxLength: 8 });
@@ -68,14 +82,16 @@ describe("a function is slow", () => {
     fc.assert(
       fc.property(anySlots, times, (each, usual) => {
         const byAge = new Map(each);
-        const of = [...byAge].map(([ago, own]) => ({ slot: NOW_SLOT - ago, wall: sketch(...own) }));
+        const of = [...byAge].map(([ago, own]) => {
+          const events = own.reduce((sum, [, count]) => sum + count, 0);
+          return { slot: NOW_SLOT - ago, events, wall: sketch(...own) };
+        });
         const one = slow(of, sketch(...usual, [50, 200]));
         if (one === undefined) return;
         found += 1;
-        const seen = [...byAge].filter(([ago]) => ago < 3).flatMap(([, own]) => own);
-        const events = seen.reduce((sum, [, count]) => sum + count, 0);
+        const events = of.filter(({ slot }) => slot > NOW_SLOT - 3).reduce((sum, each) => sum + each.events, 0);
         expect(one.events).toBe(events);
-        expect(one.failed).toBeGreaterThanOrEqual(Math.max(SLOW.least, SLOW.share * events));
+        expect(one.slow).toBeGreaterThanOrEqual(Math.max(SLOW.least, SLOW.share * events));
         expect(one.p95).toBeGreaterThan(SLOW.times * one.usualP95 * 0.9);
         expect(one.sinceMs).toBeGreaterThanOrEqual((NOW_SLOT - 11) * SLOT_MS);
         expect(one.sinceMs).toBeLessThanOrEqual(NOW);

@@ -57,7 +57,7 @@ describe("a batch of the queue", () => {
     const bodies = [one(1, { records: [record("a"), record("b")] }), one(2, early)];
     await consumed(it_, bodies);
     const went = (invocations: number) => ({
-      ...{ outcomes: expect.any(Array), failed: invocations, serverErrors: 0, errors: expect.any(Array) },
+      ...{ outcomes: expect.any(Array), failed: invocations, serverErrors: 0, statuses: [], errors: expect.any(Array) },
       ...{ wall: [expect.any(Number), invocations], cpu: [expect.any(Number), invocations] },
     });
     const shop = (records: number) => ({ scriptName: "shop", records, lastEventMs: NOON, health: went(records) });

@@ -135,6 +135,68 @@ describe("the health of a function", () => {
   });
 });
 
+describe("by five minutes and version", () => {
+  const of = (version: string, tag = "") => ({ ScriptVersion: { ID: version, Message: "", Tag: tag } });
+
+  it("says what each version did, and when it came", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    const oracle = new Oracle({ at: NOON });
+    await deliver(pack(records(oracle, NOON, { ...fetched(200), ...of("aaaa", "v41"), WallTimeMs: 10 }), NOON));
+    clock.advance(7 * 60_000);
+    const later = clock.nowMs();
+    const some = [
+      { ...fetched(200), ...of("aaaa", "v41") },
+      { ...fetched(503), ...of("bbbb", "v42"), WallTimeMs: 90 },
+    ];
+    await deliver(pack(records(oracle, later, ...some, { ...threw("x"), ...of("bbbb", "v42") }), later));
+    clock.advance(1);
+    const { body } = await call<{ slots: (Sum & { slot: string; versions: object[]; statuses: object[] })[] } & Health>(
+      ...(["GET", "/functions/scripts/shop/health?every=5m"] as const),
+    );
+    const { slots = [], hours, total, deployments } = body.result as Health & { slots: []; deployments: object[] };
+    expect([slots.length, hours.length, total.invocations, total.failed]).toEqual([72, 0, 4, 2]);
+    expect(slots.slice(-2)).toMatchObject([
+      { slot: at(NOON), invocations: 1, statuses: [{ status: 200, count: 1 }] },
+      {
+        ...{ slot: at(NOON + 5 * 60_000), invocations: 3, failed: 2 },
+        statuses: [
+          { status: 200, count: 1 },
+          { status: 503, count: 1 },
+        ],
+        versions: [
+          { version: "aaaa", invocations: 1, failed: 0 },
+          { version: "bbbb", invocations: 2, failed: 2 },
+        ],
+      },
+    ]);
+    expect(deployments).toEqual([
+      { version: "bbbb", tag: "v42", at: at(later) },
+      { version: "aaaa", tag: "v41", at: at(NOON) },
+    ]);
+    const asked = await call<object[]>("GET", "/functions/scripts/shop/versions");
+    expect(asked.body.result).toMatchObject([
+      { version: "bbbb", tag: "v42", first_seen: at(later), last_seen: at(later), requests: 2, failed: 2 },
+      { version: "aaaa", tag: "v41", first_seen: at(NOON), last_seen: at(later), requests: 2, failed: 0 },
+    ]);
+    expect((await call("GET", "/functions/scripts/never-called/versions")).status).toBe(404);
+    expect((await call("GET", "/functions/scripts/shop/health?every=1m")).status).toBe(400);
+  });
+
+  it("tells at most eight versions of a message apart, and any text for one", async () => {
+    setClock(NOON);
+    const oracle = new Oracle({ at: NOON });
+    const odd = ['"', "\u2028", "v".repeat(99), "", "ä"].map((id) => of(id));
+    const many = Array.from({ length: 20 }, (_, n) => of(`v${n}`));
+    await deliver(pack(records(oracle, NOON, ...odd, ...odd, ...many), NOON));
+    const { body } = await call<{ version: string; requests: number }[]>("GET", "/functions/scripts/shop/versions");
+    const told = (body.result ?? []).map(({ version, requests }) => [version, requests]);
+    expect(new Map(told as [string, number][])).toEqual(
+      new Map([...['"', "\u2028", "v".repeat(64), "ä"].map((id) => [id, 2] as const), ["v0", 1], ["v1", 1], ["v2", 1]]),
+    );
+  });
+});
+
 describe("what is read of a record", () => {
   const line = (fields: object): RecordLine => {
     const [{ record } = { record: {} }] = new Oracle({ at: NOON }).mint(1);

@@ -256,9 +256,9 @@ describe("the health of a function", () => {
     await ended("exceededCpu", 1);
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     const said = textOf(html);
-    expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 responses were 5xx).");
+    expect(said).toContain("4 invocations in the last 6 hours, 25 % failed (1; 0 responses were 5xx).");
     expect(said).toContain("Outcomes: 3 ok , 1 exceededCpu .");
-    expect(said).toMatch(/Duration per hour .*median .*, p95 .*, p99 .*, in the last 24 hours\./);
+    expect(said).toMatch(/Duration per 5 minutes .*median .*, p95 .*, p99 .*, in the last 6 hours\./);
     const [, href = ""] = /href="(\/search\?[^"]*)"/.exec(html) ?? [];
     const { searchParams } = new URL(href.replaceAll("&amp;", "&"), "http://logship.test");
     const since = Date.parse(searchParams.get("since") ?? "");
@@ -266,7 +266,7 @@ describe("the health of a function", () => {
     expect(Object.fromEntries(searchParams)).toMatchObject({
       function: "checkout",
       outcome: "failed",
-      until: "2100-11-20 12:00:02.001 UTC",
+      until: "2100-11-20 12:01:02.000 UTC",
     });
     // It is the only record of its moment, and open.
     const example = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));
@@ -276,6 +276,34 @@ describe("the health of a function", () => {
     const week = await text("/functions/checkout?range=7d");
     expect(week).toContain("4 invocations in the last 7 days, 25 % failed");
     expect(week).toContain("Invocations per 6 hours");
+  });
+
+  it("has its versions: marks where each was first seen, and what each did", async () => {
+    await createJob(freshBucket().name);
+    for (const [id, tag, fields] of [
+      ["aaaaaaaa-1", "", { Outcome: "ok" }],
+      ["bbbbbbbb-2", '<b>"v42"', { Outcome: "exception", WallTimeMs: 30 }],
+    ] as const) {
+      const of = { ...fields, ScriptVersion: { ID: id, Message: "", Tag: tag } };
+      const minted = new Oracle({ at: clock.nowMs(), name: id }).mint(2, { scriptName: "checkout" });
+      await deliver(
+        pack(
+          minted.map((each) => ({ ...each, event: { ...each.event, ...of }, record: { ...each.record, ...of } })),
+          clock.nowMs(),
+        ),
+      );
+      clock.advance(6 * 60_000);
+    }
+    const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
+    // Of three charts.
+    expect(html.match(/<rect class="mark"/g)).toHaveLength(6);
+    expect(html).not.toContain("<b>");
+    const said = textOf(html);
+    expect(said).toContain('<b>"v42" first seen 2100-11-20 12:06 UTC, aaaaaaaa first seen 2100-11-20 12:00 UTC');
+    expect(said).toMatch(/<b>"v42" \(bbbbbbbb\) .* 2 2 \(100 %\) \d+ ms aaaaaaaa-1 .* 2 0/);
+    const [, href = ""] = /<a href="([^"]*version%3A%22bbbbbbbb-2[^"]*)"/.exec(html) ?? [];
+    const found = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));
+    expect(found.html.match(/<details class="hit"/g)).toHaveLength(2);
   });
 
   it("leads from an hour to what failed in it, and to what was slow", async () => {
@@ -313,7 +341,7 @@ describe("the health of a function", () => {
 
   it("is empty where nothing was invoked, and not shown without logs:read", async () => {
     await patch("still", { logship: true });
-    expect(await text("/functions/still")).toContain("No invocations in the last 24 hours");
+    expect(await text("/functions/still")).toContain("No invocations in the last 6 hours");
     const { secret } = await token(["functions:read"]);
     const reader = await Visitor.signedIn({ token: secret });
     const said = await text("/functions/still", reader);

@@ -5,6 +5,8 @@ import { lookAnew } from "../../operate/alerts/fresh.ts";
 import { putWebhook, readWebhook, URL_OF_RECEIVER } from "../../operate/alerts/receiver.ts";
 import { begin, checkAt, clock, eyes, of, pass, post, watchEach } from "../../operate/alerts/watching.ts";
 import { finding } from "../../operate/status/findings.ts";
+import { NOON } from "../../support/runtime/pipeline.ts";
+import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { textOf, Visitor } from "./support.ts";
@@ -92,6 +94,20 @@ describe("what is wrong", () => {
 });
 
 describe("incidents", () => {
+  it("and findings lead to their problem and first record, and name the version", async () => {
+    const firstRecord = { script: "shop", atMs: NOON, rayId: "8f3c2a1b9d4e5f60" };
+    const links = { problem: "0123456789abcdef", firstRecord, version: SCRIPT };
+    eyes.now([of(1, { links })]);
+    const { html } = await admin.get("/status");
+    expect([OBEYED.exec(html), html.includes('href="/problems/0123456789abcdef"')]).toEqual([null, true]);
+    expect(html).toContain(
+      "/search?q=ray%3A%228f3c2a1b9d4e5f60%22&amp;function=shop&amp;last=own&amp;since=2100-11-20",
+    );
+    const { body } = await call<{ findings: object[] }>("GET", "/logship/status");
+    const first_record = { script_name: "shop", event_timestamp_ms: NOON, ray_id: "8f3c2a1b9d4e5f60" };
+    expect(body.result.findings).toMatchObject([{ links: { problem: links.problem, first_record, version: SCRIPT } }]);
+  });
+
   it("go on, and are over, with how long each lasted", async () => {
     await putWebhook();
     const found = await begin(1, 2);
@@ -259,6 +275,21 @@ describe("the alerts", () => {
     expect((await admin.get(`${AT}/2`)).status).toBe(404);
   });
 
+  it("are about some Workers and searches, as the form says, which the list shows", async () => {
+    const admin = await Visitor.signedIn();
+    const fields = { format: "slack", name: "shop", address: SLACK };
+    const wrong = await admin.submit(AT, { ...fields, routes: "shop-*, search 0" });
+    expect([wrong.status, wrong.html.includes('value="shop-*, search 0"')]).toEqual([400, true]);
+    expect((await admin.submit(AT, { ...fields, routes: " shop-*,,till , search 7" })).status).toBe(303);
+    const text = await textAt(AT);
+    expect(text).toContain("only about shop-*, till, search 7");
+    expect(text).toContain("Problems of jobs and the account are sent nowhere");
+    expect((await admin.get(`${AT}/2`)).html).toContain('value="shop-*, till, search 7"');
+    const same = { name: "shop", address: "https://hooks.slack.com/****", enabled: "on" };
+    await admin.submit(`${AT}/2`, { ...same, routes: "" });
+    expect(await textAt(AT)).not.toMatch(/only about|sent nowhere/);
+  });
+
   it("say why a test was refused and what to do, also later in the list", async () => {
     const admin = await Visitor.signedIn();
     post.answers(() => new Response("no_service", { status: 404 }));
@@ -288,7 +319,7 @@ describe("the alerts", () => {
     await begin(1);
     const id = /\/status\/incidents\/(inc_[0-9a-f]+)\/mute/.exec((await admin.get("/status")).html)?.[1];
     expect((await admin.submit(`/status/incidents/${id}/mute`, { hours: "8" })).status).toBe(303);
-    expect(await textAt("/status")).toContain("Unmute");
+    expect(await textAt("/status")).toMatch(/muted for 8 h more ?, by Admin token .*Unmute/);
     expect((await admin.submit(`/status/incidents/${id}/mute`)).status).toBe(303);
     expect(await textAt("/status")).toContain("Mute for 8 hours");
   });

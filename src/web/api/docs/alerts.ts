@@ -1,12 +1,25 @@
 import * as z from "zod";
 import { WEBHOOK_URL_MAX } from "../../../base/limits.ts";
 import { FORMATS } from "../../../operate/alerts/alert-formats.ts";
+import { ROUTES_MAX } from "../../../operate/alerts/routes.ts";
+import { SCRIPT_NAME_MAX } from "../../../ship/log/function-counts.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, Time } from "./common.ts";
 import { Tested, Webhook } from "./webhook.ts";
 
 const NAME_MAX = 120;
 const SECRET_MAX = 128;
+
+const Routes = z
+  .strictObject({
+    workers: z
+      .array(z.string().min(1).max(SCRIPT_NAME_MAX))
+      .max(ROUTES_MAX)
+      .optional()
+      .describe("Names; `*` stands for any characters: `shop-*`."),
+    searches: z.array(z.int().min(1)).max(ROUTES_MAX).optional().describe("Ids of saved searches."),
+  })
+  .nullable();
 
 const SETTINGS = {
   name: z.string().min(1).max(NAME_MAX).describe("What you call it."),
@@ -20,6 +33,9 @@ const SETTINGS = {
   muted_until: AskedTime.nullable().describe(
     "No incident that opens is told to it before; what is open then is told. Later than now. null: it is not muted.",
   ),
+  routes: Routes.describe(
+    "It is told of problems of these Workers and searches alone, and of none of jobs and the account. null: of everything.",
+  ),
 };
 
 export const UpdateAlert = z.strictObject(z.object(SETTINGS).partial().shape);
@@ -32,6 +48,7 @@ export const Alert = z
     address: z.string().describe("Masked but for its host; of e-mail, the recipient."),
     min_severity: SETTINGS.min_severity,
     muted_until: Time.nullable(),
+    routes: SETTINGS.routes,
     ...Webhook.omit({ url: true }).shape,
   })
   .meta({ id: "Alert" });
@@ -77,7 +94,10 @@ export const UPDATE_ALERT = {
   body: UpdateAlert,
   result: Alert,
   errors: [409],
-  examples: [{ name: "Errors only", body: { min_severity: "error" } }],
+  examples: [
+    { name: "Errors only", body: { min_severity: "error" } },
+    { name: "Some Workers only", body: { routes: { workers: ["shop-*", "checkout"] } } },
+  ],
 } satisfies RouteDoc;
 
 export const DELETE_ALERT = {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { RouteDoc } from "../route.ts";
-import { Count, OF_HOURS, Time } from "./common.ts";
+import { AskedTime, Count, Time } from "./common.ts";
 
 /** Errors of an answer. */
 export const ERRORS_SHOWN = 20;
@@ -21,28 +21,41 @@ const SUM = {
     .array(z.object({ outcome: z.string(), count: Count }))
     .describe("How they ended, the most frequent first; beyond twenty different ones: `other`."),
   server_errors: Count.describe("Answers with a status from 500 to 599."),
+  statuses: z
+    .array(z.object({ status: z.int(), count: Count }))
+    .describe("Answers by status; beyond twenty different ones by its first digit: `4` is 400 to 499."),
   wall_ms: Quantiles,
   cpu_ms: Quantiles,
 };
 
 export const FunctionSum = z.object(SUM);
 
+const PIECE = {
+  ...SUM,
+  versions: z
+    .array(z.object({ version: z.string(), invocations: Count, failed: Count }))
+    .describe("Of which versions these were; empty id: unknown."),
+  partial: z
+    .boolean()
+    .describe("More than 200 functions ran then, and some of this one's invocations may not be counted here."),
+};
+
+const Deployment = z.object({
+  version: z.string().describe("Its id."),
+  tag: z.string().describe("What its owner calls it; empty: nothing."),
+  at: Time.describe("When its first event was taken in."),
+});
+
 export const FunctionHealth = z
   .object({
     since: Time,
     until: Time,
     total: FunctionSum.describe("Of all hours together."),
-    hours: z.array(
-      z.object({
-        hour: Time.describe("Start of the hour."),
-        ...SUM,
-        partial: z
-          .boolean()
-          .describe(
-            "More than 200 functions ran in this hour, and some of this one's invocations may not be counted here.",
-          ),
-      }),
-    ),
+    hours: z
+      .array(z.object({ hour: Time.describe("Start of the hour."), ...PIECE }))
+      .describe("Empty with `every=5m`."),
+    slots: z.array(z.object({ slot: Time.describe("Start of the five minutes."), ...PIECE })).optional(),
+    deployments: z.array(Deployment).describe("Versions that were first seen in this time, the newest first."),
     errors: z
       .array(
         z.object({
@@ -68,10 +81,39 @@ export const FunctionHealth = z
 export type FunctionHealth = z.infer<typeof FunctionHealth>;
 
 export const READ_FUNCTION_HEALTH = {
-  summary: "Show a function's invocations by the hour",
+  summary: "Show a function's invocations by the hour, or by five minutes",
   description:
-    "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without invocations are included with zeros; " +
-    "hours older than 30 days or in the future are left out. An invocation belongs to the hour in which its event was taken in.",
-  ...OF_HOURS,
+    "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first; with `every=5m` the last six hours, or five minutes each, for two days. " +
+    "Those without invocations are included with zeros; hours older than 30 days or in the future are left out. " +
+    "An invocation belongs to the time in which its event was taken in.",
+  query: z.object({
+    every: z.enum(["1h", "5m"]).default("1h"),
+    since: AskedTime.optional().describe("Rounded down to the hour, or to five minutes."),
+    until: AskedTime.optional().describe("Rounded up likewise. Default: now."),
+  }),
+  examples: [{ name: "The last day" }, { name: "The last six hours, by five minutes", query: { every: "5m" } }],
   result: FunctionHealth,
+} satisfies RouteDoc;
+
+const FunctionVersion = z
+  .object({
+    version: z.string().describe("Its id."),
+    tag: z.string().describe("What its owner calls it; empty: nothing."),
+    first_seen: Time.describe("When its first event was taken in: about its deployment."),
+    last_seen: Time,
+    requests: Count.describe("Invocations in the last 30 days."),
+    failed: Count.describe("Of these, as of the health."),
+    wall_ms: Quantiles,
+    cpu_ms: Quantiles,
+  })
+  .meta({ id: "FunctionVersion" });
+export type FunctionVersion = z.infer<typeof FunctionVersion>;
+
+export const LIST_VERSIONS = {
+  summary: "List the versions of a function",
+  description:
+    "Those that sent events in the last 90 days, the newest first, at most 20. Counts are of the last 30 days.",
+  examples: [{ name: "All" }],
+  result: FunctionVersion,
+  list: true,
 } satisfies RouteDoc;

@@ -7,6 +7,7 @@ export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
   z.strictObject({ type: z.literal("job"), id: JobId }),
   z.strictObject({ type: z.literal("function"), name: z.string() }),
+  z.strictObject({ type: z.literal("search"), id: z.int(), name: z.string() }),
 ]);
 
 /** What findings and incidents have in common. */
@@ -40,6 +41,17 @@ export const FINDING = {
     .describe("How much is affected; null: it cannot be counted."),
   summary: z.string().describe("What is wrong, as a sentence."),
   advice: z.string().describe("What to do about it."),
+  links: z
+    .strictObject({
+      problem: z.string().optional().describe("Id of a problem."),
+      first_record: z
+        .strictObject({ script_name: z.string(), event_timestamp_ms: z.int(), ray_id: z.string().nullable() })
+        .optional()
+        .describe("The first record that it is about."),
+      version: z.string().optional().describe("The deployed version in which it began."),
+    })
+    .optional()
+    .describe("Where to read on, as far as it is known."),
 };
 
 export const Finding = z
@@ -69,6 +81,7 @@ export const Incident = z
     over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
     flaps: Count.describe("How often it came back after it was gone."),
     muted_until: Time.nullable().describe("No receiver is told of it before; null: it is not muted."),
+    muted_by: z.string().nullable().describe("Who muted it; null: it is not muted, or that is unknown."),
   })
   .meta({ id: "Incident" });
 export type Incident = z.infer<typeof Incident>;

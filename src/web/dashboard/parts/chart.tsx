@@ -34,6 +34,8 @@ export interface BarsProps {
   hasTable?: boolean;
   /** By bucket: its value may still grow. */
   unknown?: readonly boolean[];
+  /** What happened in a bucket: a line at its beginning, and words below the chart. */
+  marks?: readonly { bucket: number; words: string }[];
   /**
    * Neighbouring bars can be chosen, which leads to this address with their time.
    * @param times when the chart begins, its first bar, how long a bar is, and when the chart ends,
@@ -71,6 +73,7 @@ export const Bars: FC<BarsProps> = ({
   table,
   hasTable = true,
   unknown,
+  marks = [],
   range,
 }) => {
   const totals = buckets.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
@@ -125,12 +128,25 @@ export const Bars: FC<BarsProps> = ({
                 )}
               </Bar>
             ))}
+            {marks.map(({ bucket, words }) => (
+              <rect class="mark" x={bucket * STEP - GAP} y="0" width={GAP} height={HEIGHT}>
+                <title>{words}</title>
+              </rect>
+            ))}
           </svg>
           <p class="quiet axis ends">
             <span>{buckets[0]?.short}</span>
             <span>{buckets.at(-1)?.short} UTC</span>
           </p>
           <p>{sentence}</p>
+          {marks.length > 0 && (
+            <p class="quiet">
+              <span class="swatch-mark" aria-hidden="true">
+                ▏
+              </span>{" "}
+              {marks.map(({ words }) => words).join(", ")}
+            </p>
+          )}
           {hasTable && (
             <details>
               <summary>

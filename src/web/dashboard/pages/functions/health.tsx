@@ -1,69 +1,84 @@
 import type { FC } from "hono/jsx";
 import { HOUR_MS } from "../../../../base/time.ts";
-import { count, duration, plural, share } from "../../../../base/words.ts";
+import { count, duration, plural, share, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import { recordPath } from "../../../../operate/alerts/link.ts";
 import type { PageContext } from "../../page.ts";
-import { Bars, type Bucket } from "../../parts/chart.tsx";
+import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, figures, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
-import type { FunctionHealthView } from "../../views/account.ts";
+import type { FunctionHealthView, FunctionVersionView } from "../../views/account.ts";
 import { Ranges } from "../job/health.tsx";
-import { bucketOf, RANGES, type Range, timesOf } from "../job/series.ts";
+import { bucketOf, oneOf, RANGES, timesOf } from "../job/series.ts";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
 import { functionPath } from "./logging.tsx";
 
 /** A quantile may be so many times the exact one: docs/functions.md, Health. */
 const QUANTILE_ERROR = 1.05;
 
-type Hour = FunctionHealthView["hours"][number];
+/** As of a job's uploads, and by five minutes. */
+const SPANS = { "6h": { label: "6 hours", per: "5 minutes" }, ...RANGES } as const;
+type Span = keyof typeof SPANS;
+
+const SLOT_MS = 300_000;
+
+/** Defaults to six hours. */
+export function spanOf(asked: string | null): Span {
+  return oneOf(SPANS, asked, "6h");
+}
+
+/** What went on in one piece of time. */
+type Piece = Omit<FunctionHealthView["hours"][number], "hour"> & { startMs: number };
 type Time = "wall_ms" | "cpu_ms";
 type Example = FunctionHealthView["errors"][number]["record"];
 
 /** @throws InnerFailure */
-export function loadFunctionHealth(
-  { api, nowMs }: PageContext,
-  name: string,
-  range: Range,
-): Promise<FunctionHealthView> {
+export function loadFunctionHealth({ api, nowMs }: PageContext, name: string, span: Span): Promise<FunctionHealthView> {
   const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/health`;
-  return api.get<FunctionHealthView>(path, timesOf(range, nowMs));
+  return api.get<FunctionHealthView>(path, span === "6h" ? { every: "5m" } : timesOf(span, nowMs));
 }
 
 /** How the invocations of a function went: how many, what failed, how long they took. */
-export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealthView; nowMs: number }> = ({
+export const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealthView; nowMs: number }> = ({
   name,
   range,
   health,
   nowMs,
 }) => {
-  const { label, step, per } = RANGES[range];
-  const { total, hours, errors } = health;
-  const bars = inBars(hours, step);
+  const { label, per } = SPANS[range];
+  const { total, errors } = health;
+  const { bars, stepMs } = inBars(health, range);
+  const pieces = bars.flat();
+  const bucketAt = (startMs: number): Bucket => bucketOf(startMs, stepMs / HOUR_MS);
   // A bar leads to what it stands for, as far as one can search.
-  const bucketsTo = (of: (hours: readonly Hour[]) => Partial<Asked> | null): Bucket[] =>
+  const bucketsTo = (of: (pieces: readonly Piece[]) => Partial<Asked> | null): Bucket[] =>
     bars.map((each) => {
-      const startMs = Date.parse(each[0]?.hour ?? "");
+      const { startMs = Number.NaN } = each[0] ?? {};
       const asked = of(each);
-      const time = exactly(startMs, startMs + each.length * HOUR_MS);
+      const time = exactly(startMs, startMs + each.length * (range === "6h" ? SLOT_MS : HOUR_MS));
       const href = asked === null ? undefined : searchPath({ function: name.toWellFormed(), ...asked, ...time });
-      return { ...bucketOf(startMs, step), href };
+      return { ...bucketAt(startMs), href };
     });
   const invoked = bucketsTo((each) => {
-    const failed = each.some((hour) => hour.failed > 0);
-    return each.every((hour) => hour.invocations === 0) ? null : failed ? { outcome: "failed" } : {};
+    const failed = each.some((piece) => piece.failed > 0);
+    return each.every((piece) => piece.invocations === 0) ? null : failed ? { outcome: "failed" } : {};
   });
-  const sums = (of: (hour: Hour) => number): number[] =>
-    bars.map((each) => each.reduce((sum, hour) => sum + of(hour), 0));
+  const sums = (of: (piece: Piece) => number): number[] =>
+    bars.map((each) => each.reduce((sum, piece) => sum + of(piece), 0));
+  const marks = health.deployments.flatMap(({ version, tag, at }) => {
+    const bucket = bars.findLastIndex((each) => (each[0]?.startMs ?? Number.NaN) <= Date.parse(at));
+    return bucket < 0 ? [] : [{ bucket, words: `${versionName({ version, tag })} first seen ${stamp(at)} UTC` }];
+  });
   const times = (title: string, time: Time) => {
     const buckets = bucketsTo((each) => {
-      const slowest = Math.max(0, ...each.map((hour) => hour[time]?.p95 ?? 0));
+      const slowest = Math.max(0, ...each.map((piece) => piece[time]?.p95 ?? 0));
       return time === "cpu_ms" || slowest < 2 ? null : { q: `took:>=${Math.floor(slowest / QUANTILE_ERROR)}ms` };
     });
-    return <Times title={title} {...{ time, per, label, bars, buckets, total }} />;
+    return <Times title={title} {...{ time, per, label, bars, buckets, total, marks }} />;
   };
   return (
-    <Panel id="health" title="Health" aside={<Ranges at={functionPath(name)} range={range} />}>
+    <Panel id="health" title="Health" aside={<Ranges at={functionPath(name)} range={range} of={SPANS} />}>
       {total.invocations === 0 ? (
         <Empty title={`No invocations in the last ${label}`} />
       ) : (
@@ -76,10 +91,11 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
               sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total.failed, total.invocations)} failed (${count(total.failed)}; ${plural(total.server_errors, "response was", "responses were")} 5xx).`}
               buckets={invoked}
               series={[
-                { name: "succeeded", tone: "bar", values: sums((hour) => hour.invocations - hour.failed) },
-                { name: "failed", tone: "bad", values: sums((hour) => hour.failed) },
+                { name: "succeeded", tone: "bar", values: sums((piece) => piece.invocations - piece.failed) },
+                { name: "failed", tone: "bad", values: sums((piece) => piece.failed) },
               ]}
               format={count}
+              marks={marks}
             />
             {times("Duration", "wall_ms")}
             {times("CPU time", "cpu_ms")}
@@ -94,8 +110,8 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
             ))}
             .
           </p>
-          {hours.some(({ partial }) => partial) && (
-            <p class="quiet">In some hours more than 200 Workers ran; some invocations may be missing here.</p>
+          {pieces.some(({ partial }) => partial) && (
+            <p class="quiet">At times more than 200 Workers ran; some invocations may be missing here.</p>
           )}
         </>
       )}
@@ -109,12 +125,13 @@ const Times: FC<{
   time: Time;
   per: string;
   label: string;
-  bars: readonly (readonly Hour[])[];
+  bars: readonly (readonly Piece[])[];
   buckets: readonly Bucket[];
   total: FunctionHealthView["total"];
-}> = ({ title, time, per, label, bars, buckets, total }) => {
+  marks: NonNullable<BarsProps["marks"]>;
+}> = ({ title, time, per, label, bars, buckets, total, marks }) => {
   const highest = (of: "p50" | "p95" | "p99"): number[] =>
-    bars.map((each) => Math.max(0, ...each.map((hour) => hour[time]?.[of] ?? 0)));
+    bars.map((each) => Math.max(0, ...each.map((piece) => piece[time]?.[of] ?? 0)));
   const [p50, p95, p99] = [highest("p50"), highest("p95"), highest("p99")];
   const all = total[time];
   const words = all === null ? "" : `median ${duration(all.p50)}, p95 ${duration(all.p95)}, p99 ${duration(all.p99)}`;
@@ -129,6 +146,7 @@ const Times: FC<{
         { name: "to p95", tone: "faint", values: p95.map((ms, i) => Math.max(0, ms - (p50[i] ?? 0))) },
       ]}
       format={duration}
+      marks={marks}
       table={{
         columns: ["p50", "p95", "p99"],
         rows: bars.map((_, i) => [p50, p95, p99].map((values) => duration(values[i] ?? 0))),
@@ -163,14 +181,53 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
     />
   );
 
-/** Finds one record: nothing else is searched than the millisecond of its event. */
-function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
-  const q = ray_id ? `ray:${quoted(ray_id)}` : "";
-  return searchPath({ q, function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
+function examplePath(name: string, { event_timestamp_ms: atMs, ray_id }: Example): string {
+  return recordPath({ script: name, atMs, rayId: ray_id || null }, "failed");
 }
 
-/** Hours by bars of `step`, the first of each at a multiple of it. */
-function inBars(hours: readonly Hour[], step: number): Hour[][] {
-  const bars = Map.groupBy(hours, ({ hour }) => Math.floor(Date.parse(hour) / HOUR_MS / step));
-  return [...bars.values()];
+/** Pieces of time by bars, the first piece of each at a multiple of its length. */
+function inBars({ hours, slots }: FunctionHealthView, span: Span): { bars: Piece[][]; stepMs: number } {
+  const pieces =
+    slots?.map(({ slot, ...rest }): Piece => ({ ...rest, startMs: Date.parse(slot) })) ??
+    hours.map(({ hour, ...rest }): Piece => ({ ...rest, startMs: Date.parse(hour) }));
+  const stepMs = span === "6h" ? SLOT_MS : RANGES[span].step * HOUR_MS;
+  return { bars: [...Map.groupBy(pieces, ({ startMs }) => Math.floor(startMs / stepMs)).values()], stepMs };
 }
+
+type Version = FunctionVersionView;
+
+/** What people call a version: its tag, or the beginning of its id. */
+function versionName({ version, tag }: Pick<Version, "version" | "tag">): string {
+  return tag || version.slice(0, 8);
+}
+
+/** @throws InnerFailure */
+export async function loadVersions({ api }: PageContext, name: string): Promise<readonly Version[]> {
+  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
+  return (await api.list<Version>(path)).items;
+}
+
+/** Which versions ran, the newest first: which one fails, and which is slow. */
+export const VersionsPanel: FC<{ name: string; versions: readonly Version[]; nowMs: number }> = ({
+  name,
+  versions,
+  nowMs,
+}) =>
+  versions.length === 0 ? null : (
+    <Panel id="versions" title="Versions">
+      <Table
+        caption="Versions that were seen in 90 days, with what they did in 30"
+        columns={["Version", "First seen", "Last seen", figures("Requests"), figures("Failed"), figures("p95")]}
+        rows={versions.map(({ version, tag, first_seen, last_seen, requests, failed, wall_ms }) => [
+          <a href={searchPath({ q: `version:${quoted(version)}`, function: name.toWellFormed(), last: "24h" })}>
+            <Foreign text={tag === "" ? version : `${tag} (${version.slice(0, 8)})`} max={60} />
+          </a>,
+          <Ago at={first_seen} nowMs={nowMs} />,
+          <Ago at={last_seen} nowMs={nowMs} />,
+          count(requests),
+          failed === 0 ? "0" : `${count(failed)} (${share(failed, requests)})`,
+          wall_ms === null ? "" : duration(wall_ms.p95),
+        ])}
+      />
+    </Panel>
+  );

@@ -9,9 +9,8 @@ import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, Since, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
-import { rangeOf } from "../job/series.ts";
 import { Closed } from "../overview/account.tsx";
-import { HealthPanel, loadFunctionHealth } from "./health.tsx";
+import { HealthPanel, loadFunctionHealth, loadVersions, spanOf, VersionsPanel } from "./health.tsx";
 import { Attached } from "./list.tsx";
 import { functionPath, LoggingSwitch } from "./logging.tsx";
 
@@ -28,15 +27,19 @@ export async function functionView(page: PageContext): Promise<View> {
   ) : (
     <Closed what="Problems of this Worker" permission="logs:read" />
   );
-  const range = rangeOf(query.get("range"));
+  const range = spanOf(query.get("range"));
   const health: Part =
     may(viewer, "logs:read") &&
     (async () => <HealthPanel {...{ name, range, nowMs }} health={await loadFunctionHealth(page, name, range)} />)();
+  const versions: Part =
+    may(viewer, "logs:read") &&
+    (async () => <VersionsPanel {...{ name, nowMs }} versions={await loadVersions(page, name)} />)();
   return {
     title: name,
     parts: [
       findings,
       health,
+      versions,
       <Counts of={known} nowMs={nowMs} />,
       <Settings of={known} url={url} viewer={viewer} nowMs={nowMs} />,
       <Forget name={name} viewer={viewer} />,

@@ -133,11 +133,15 @@ function mean({ totalMs, ok }: Pick<HealthHour, "totalMs" | "ok">): number {
 }
 
 /** The choice of a time. @param at the page with a panel of health. */
-export const Ranges: FC<{ at: string; range: Range }> = ({ at, range }) => (
+export const Ranges: FC<{ at: string; range: string; of?: Readonly<Record<string, { label: string }>> }> = ({
+  at,
+  range,
+  of = RANGES,
+}) => (
   <nav class="range" aria-label="Time range">
-    {(Object.keys(RANGES) as Range[]).map((each) => (
-      <a href={`${at}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
-        {RANGES[each].label}
+    {Object.entries(of).map(([name, { label }]) => (
+      <a href={`${at}?range=${name}#health`} aria-current={name === range ? "true" : undefined}>
+        {label}
       </a>
     ))}
   </nav>

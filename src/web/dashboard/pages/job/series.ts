@@ -15,7 +15,16 @@ export type Range = keyof typeof RANGES;
 
 /** Defaults to a day. */
 export function rangeOf(asked: string | null): Range {
-  return asked !== null && Object.hasOwn(RANGES, asked) ? (asked as Range) : "24h";
+  return oneOf(RANGES, asked, "24h");
+}
+
+/** The range with this name; another one: the default. */
+export function oneOf<T extends object>(
+  ranges: T,
+  asked: string | null,
+  byDefault: keyof T & string,
+): keyof T & string {
+  return asked !== null && Object.hasOwn(ranges, asked) ? (asked as keyof T & string) : byDefault;
 }
 
 /** Start of the first bar, in ms since the epoch. The last bar holds the current hour. */

@@ -1,6 +1,7 @@
 import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { MINUTE_MS } from "../../../../base/time.ts";
 import { plural, stamp } from "../../../../base/words.ts";
 import { nameOf, SHORT_NAMES } from "../../../../formats/query/names.ts";
 import { quoted } from "../../../../formats/query/show.ts";
@@ -94,6 +95,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     return;
   }
   const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
+  const isOne = untilMs - sinceMs <= (asked.order === "oldest" ? MINUTE_MS : 1);
   yield raw('<div class="answered">');
   yield <Uncounted asked={asked} fixed={{ ...asked, ...exactly(sinceMs, untilMs) }} viewer={viewer} />;
   yield raw(
@@ -105,7 +107,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     const hits = lines.filter((line) => line.type === "hit");
     const progress = lines.findLast((line) => line.type === "progress");
     const end = lines.find((line) => line.type === "end");
-    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={untilMs - sinceMs <= 1} />;
+    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={isOne} />;
     shown += hits.length;
     if (progress !== undefined) yield <Progress {...progress} shown={shown} />;
     if (end === undefined) continue;
@@ -197,7 +199,7 @@ interface HitsProps {
   hits: readonly Hit[];
   from: number;
   asked: Asked;
-  /** The search is for one moment, thus for one record: it is open. */
+  /** The search is for one record, by its moment or as the first of a minute: it is open. */
   isOne: boolean;
 }
 

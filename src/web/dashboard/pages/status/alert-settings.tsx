@@ -5,7 +5,7 @@ import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/alerts
 import { type Faults, unnamed } from "../../parts/faults.tsx";
 import { Check, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import { labelOf, type Receiver } from "./alert-view.tsx";
+import { labelOf, type Receiver, routesText } from "./alert-view.tsx";
 
 /** A rejected form. */
 export interface Refused {
@@ -14,7 +14,7 @@ export interface Refused {
   status: number;
 }
 
-export const FIELDS = ["name", "address", "secret", "format", "url", "enabled", "rotate"];
+export const FIELDS = ["name", "address", "secret", "format", "url", "enabled", "rotate", "routes"];
 
 /** The webhook's fields, as {@link FORMAT} has them of the others. */
 const WEBHOOK_FIELDS = {
@@ -84,6 +84,17 @@ export const Settings: FC<{
           hint="Warnings are not sent."
         />
       )}
+      {!isWebhook && (
+        <Field
+          name="routes"
+          label="Only about"
+          value={form?.get("routes") ?? routesText(of?.routes ?? null)}
+          error={faults.at("routes")}
+          hint="Workers and saved searches: shop-*, till, search 7. Empty: about everything, jobs and the account as well."
+          autocomplete="off"
+          spellcheck={false}
+        />
+      )}
       {(isWebhook || of !== null) && (
         <Check
           name="enabled"
@@ -120,7 +131,16 @@ export function askedOfAlert(form: URLSearchParams): object {
     name: entered(form, "name"),
     ...Object.fromEntries(given),
     min_severity: form.has("errors_only") ? "error" : "warning",
+    ...(form.has("routes") && { routes: routesIn(entered(form, "routes")) }),
   };
+}
+
+/** As of {@link routesText}. null: everything. */
+function routesIn(text: string): object | null {
+  const all = text.split(",").map((each) => each.trim());
+  const searches = all.flatMap((each) => /^search (\d+)$/.exec(each)?.[1] ?? []).map(Number);
+  const workers = all.filter((each) => each !== "" && !/^search \d+$/.test(each));
+  return text === "" ? null : { workers, searches };
 }
 
 /** The note on an address that was accepted, for {@link AddressNoteOf} of the page after it. */

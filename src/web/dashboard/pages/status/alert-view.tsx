@@ -26,7 +26,7 @@ export const ofAlert = (alert: Alert): Receiver => ({
 
 export const ofWebhook = ({ url, ...webhook }: Webhook): Receiver => ({
   ...webhook,
-  ...{ name: "Webhook", format: "generic", address: url, min_severity: "warning", muted_until: null },
+  ...{ name: "Webhook", format: "generic", address: url, min_severity: "warning", muted_until: null, routes: null },
   at: WEBHOOK_AT,
 });
 
@@ -48,6 +48,11 @@ export const Whither: FC<{ of: Receiver }> = ({ of: { format, address } }) => (
     <Foreign text={address} max={120} />
   </>
 );
+
+/** The Workers and searches that a receiver is told of; null: everything. */
+export function routesText(routes: Receiver["routes"]): string {
+  return [...(routes?.workers ?? []), ...(routes?.searches ?? []).map((id) => `search ${id}`)].join(", ");
+}
 
 export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, nowMs }) => {
   const ago = (at: string | null): Child => (at === null ? "never" : <Ago at={at} nowMs={nowMs} />);
@@ -74,6 +79,9 @@ export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, 
           ["Last test", state.last_test === null ? "none yet" : <LastTest state={state} nowMs={nowMs} />],
           ["Last call", ago(state.last_call_at)],
           ["Last accepted call", ago(state.last_success_at)],
+          ...(state.routes === null
+            ? []
+            : [["About", <Foreign text={routesText(state.routes)} max={400} />] as [string, Child]]),
           ["Calls waiting", count(state.waiting)],
           ["Calls accepted", count(state.delivered)],
           ["Changed", <Time at={state.modified_at} />],

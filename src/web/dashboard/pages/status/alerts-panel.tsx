@@ -1,10 +1,10 @@
 import type { Child, FC } from "hono/jsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
-import { Empty, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import { ALERTS_AT, type Receiver, Receiving, Whither } from "./alert-view.tsx";
+import { ALERTS_AT, type Receiver, Receiving, routesText, Whither } from "./alert-view.tsx";
 
 /**
  * All receivers, on this page and on that of the status.
@@ -25,17 +25,24 @@ export const AlertsPanel: FC<{
         </p>
       </Empty>
     ) : (
-      <Table
-        caption="Where alerts go"
-        columns={["Name", "Goes to", "State", "Last answer", ""]}
-        rows={receivers.map((each) => cells(each, viewer, nowMs))}
-      />
+      <>
+        {receivers.every(({ routes }) => routes !== null) && (
+          <Notice kind="warn" title="Problems of jobs and the account are sent nowhere">
+            <p>Every alert here is only about some Workers or searches. Add one without that choice.</p>
+          </Notice>
+        )}
+        <Table
+          caption="Where alerts go"
+          columns={["Name", "Goes to", "State", "Last answer", ""]}
+          rows={receivers.map((each) => cells(each, viewer, nowMs))}
+        />
+      </>
     )}
   </Panel>
 );
 
 function cells(receiver: Receiver, viewer: Viewer, nowMs: number): Child[] {
-  const { at, name, min_severity } = receiver;
+  const { at, name, min_severity, routes } = receiver;
   return [
     <a href={at}>
       <Foreign text={name} max={120} />
@@ -43,6 +50,12 @@ function cells(receiver: Receiver, viewer: Viewer, nowMs: number): Child[] {
     <>
       <Whither of={receiver} />
       {min_severity === "error" && <span class="quiet"> errors only</span>}
+      {routes !== null && (
+        <span class="quiet">
+          {" "}
+          only about <Foreign text={routesText(routes)} max={120} />
+        </span>
+      )}
     </>,
     <Receiving state={receiver} nowMs={nowMs} />,
     <LastAnswer state={receiver} nowMs={nowMs} />,

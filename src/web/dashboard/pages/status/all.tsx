@@ -11,7 +11,16 @@ import { Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
 import { isMuted, MutedFor, readReceivers } from "./alert-view.tsx";
 import { AlertsPanel } from "./alerts-panel.tsx";
-import { Findings, isSilent, type JobNames, jobNames, recoveringWords, Severity, Subject } from "./finding.tsx";
+import {
+  Findings,
+  isSilent,
+  type JobNames,
+  jobNames,
+  LinksOf,
+  recoveringWords,
+  Severity,
+  Subject,
+} from "./finding.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
 
@@ -201,7 +210,7 @@ const IncidentTable = ({
     columns={["What", "State", "About", "Began", "Lasted", figures("Recurred"), ""]}
     rows={incidents.map((each) => [
       <>
-        <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code>
+        <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code> <LinksOf of={each} />
       </>,
       <IncidentState of={each} />,
       <Subject of={each} viewer={viewer} names={names} />,
@@ -258,14 +267,19 @@ async function alerts(context: PageContext): Promise<Child> {
 }
 
 /** Mutes for eight hours, or ends that. */
-const Mute = ({ of: { id, summary, state, muted_until }, viewer, nowMs }: MuteProps) => {
+const Mute = ({ of: { id, summary, state, muted_until, muted_by }, viewer, nowMs }: MuteProps) => {
   if (state === "over") return null;
   const muted = isMuted(muted_until, nowMs);
   return (
     <>
       {muted && (
         <span class="quiet">
-          <MutedFor until={muted_until} nowMs={nowMs} />{" "}
+          <MutedFor until={muted_until} nowMs={nowMs} />
+          {muted_by !== null && (
+            <>
+              , by <Foreign text={muted_by} max={80} />
+            </>
+          )}{" "}
         </span>
       )}
       <Action

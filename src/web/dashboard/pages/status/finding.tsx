@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import { plural } from "../../../../base/words.ts";
+import { firstRecordPath, problemPath } from "../../../../operate/alerts/link.ts";
 import type { InnerApi } from "../../inner-api.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
@@ -70,6 +71,12 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | 
     return <a href={receiver.id === 1 ? "/status/webhook" : `/status/alerts/${receiver.id}`}>{which}</a>;
   }
   if (of.type === "account") return <>the account</>;
+  if (of.type === "search")
+    return (
+      <>
+        search <Foreign text={of.name} max={80} />
+      </>
+    );
   if (of.type === "job") {
     const name = names.get(of.id);
     return (
@@ -160,6 +167,23 @@ const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject },
   return place === undefined ? null : <a href={place.href}>{place.label}</a>;
 };
 
+/** The version, and links to the problem and the first record. */
+export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: { kind, links } }) => {
+  const { problem, first_record: first, version } = links ?? {};
+  const place = first && { script: first.script_name, atMs: first.event_timestamp_ms, rayId: first.ray_id };
+  return (
+    <>
+      {version !== undefined && (
+        <span>
+          Version <Foreign text={version} max={80} />
+        </span>
+      )}
+      {problem !== undefined && <a href={problemPath(problem)}>Problem</a>}
+      {place !== undefined && <a href={firstRecordPath(kind, place)}>First record</a>}
+    </>
+  );
+};
+
 const One: FC<{ finding: FindingView; nowMs: number } & Around> = ({ finding, viewer, names, nowMs }) => (
   <li>
     <p class="lead">
@@ -174,6 +198,7 @@ const One: FC<{ finding: FindingView; nowMs: number } & Around> = ({ finding, vi
       {finding.affected !== null && <span>{affectedText(finding.affected)} affected</span>}
       <code>{finding.kind}</code>
       <Place of={finding} viewer={viewer} />
+      <LinksOf of={finding} />
     </p>
   </li>
 );

@@ -3,15 +3,24 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
+import { slowFindings, slowOf } from "../../../src/operate/status/slow.ts";
 import type { PartHead } from "../../../src/ship/log/append-types.ts";
-import { addedHealth, type Health, invocations, NO_HEALTH } from "../../../src/ship/log/function-health.ts";
+import {
+  addedHealth,
+  BUCKETS,
+  bucketOf,
+  type Health,
+  invocations,
+  NO_HEALTH,
+} from "../../../src/ship/log/function-health.ts";
 import {
   DETAILED_MAX,
   type FunctionSlots,
-  HealthHours,
-  type HourHealth,
+  HealthSlots,
+  type RanIn,
   SLOT_MS,
-} from "../../../src/ship/log/function-health-hours.ts";
+  slotOf,
+} from "../../../src/ship/log/health-slots.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { id } from "../consumer/scripted.ts";
@@ -47,18 +56,43 @@ const count = async (shares: Shares, takenInMs: number, n = 0, source = "tail"):
 };
 
 const both = () => new LogShards(env, [0, 1]);
-const of = (name: string, since = 0, until = Number.MAX_SAFE_INTEGER): Promise<HourHealth[]> =>
-  both().functionHealth(name, since, until);
+const of = (name: string, since = 0, until = Number.MAX_SAFE_INTEGER): Promise<RanIn[]> =>
+  both().functionHours(name, since, until);
 
 beforeEach(() => void control([]));
 
-const sumOf = (hours: readonly HourHealth[]): Health =>
+const sumOf = (hours: readonly RanIn[]): Health =>
   hours.reduce((sum, { health }) => addedHealth(sum, health), NO_HEALTH);
 
 const rows = (): Promise<{ hour: number; function: string }[]> =>
   runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
     sql.exec<{ hour: number; function: string }>("SELECT hour, function FROM function_health").toArray(),
   );
+
+const slotRows = (): Promise<number[]> =>
+  runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
+    sql
+      .exec<{ slot: number }>("SELECT slot FROM function_slot ORDER BY slot")
+      .toArray()
+      .map(({ slot }) => slot),
+  );
+
+const totalOfHours = (): Promise<number> =>
+  runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
+    sql
+      .exec<{ health: string }>("SELECT health FROM function_health")
+      .toArray()
+      .reduce((sum, { health }) => sum + invocations(JSON.parse(health) as Health), 0),
+  );
+
+/** Of one slot. */
+const slots = (name: string, ms: number): Promise<RanIn[]> => both().functionSlots(name, slotOf(ms), slotOf(ms) + 1);
+
+/** With as many times as there are. */
+const wide = (n: number): Health => {
+  const times = Array.from({ length: BUCKETS }, (_, bucket) => [bucket, n]).flat();
+  return { ...wentWell(n * BUCKETS), wall: times, cpu: times };
+};
 
 describe("a part is in the health of its functions once", () => {
   it("however often it comes, as the counts have it", async () => {
@@ -118,10 +152,13 @@ describe("what is written", () => {
     await count({ shop: wentWell(1) }, clock.nowMs());
     expect(await rows()).toHaveLength(21);
     expect(new Set((await rows()).map(({ hour }) => hour))).toEqual(new Set([hourOf(NOON)]));
-    expect((await of("shop")).map(({ hour, health }) => [hour - hourOf(NOON), invocations(health)]).sort()).toEqual([
+    // The hour that is not over is told by its slots.
+    expect((await of("shop")).map(({ at, health }) => [at - hourOf(NOON), invocations(health)]).sort()).toEqual([
       [0, 20],
-      [1, 2],
+      [1, 1],
+      [1, 1],
     ]);
+    expect(await slotRows()).toEqual(Array.from({ length: 12 }, (_, n) => slotOf(NOON) + n));
   });
 
   it("belongs to the hour of intake, however late it is counted", async () => {
@@ -132,7 +169,7 @@ describe("what is written", () => {
     await count({ shop: wentWell(4) }, clock.nowMs());
     clock.advance(HOUR_MS + 300_000);
     await count({ shop: wentWell(8) }, clock.nowMs());
-    const found = (await of("shop")).map(({ hour, health }) => [hour - hourOf(NOON), invocations(health)]);
+    const found = (await of("shop")).map(({ at, health }) => [at - hourOf(NOON), invocations(health)]);
     expect(found.sort()).toEqual([
       [0, 3],
       [3, 4],
@@ -157,32 +194,73 @@ describe("what is written", () => {
     expect(sumOf(await of("f599")).outcomes).toEqual([{ outcome: "ok", count: 600 }]);
     expect((await of("f599")).map(({ isPartial }) => isPartial)).toEqual([true]);
     expect((await of("f0")).map(({ isPartial }) => isPartial)).toEqual([false]);
-    const total = await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
-      sql
-        .exec<{ health: string }>("SELECT health FROM function_health")
-        .toArray()
-        .reduce((sum, { health }) => sum + invocations(JSON.parse(health) as Health), 0),
-    );
-    expect(total).toBe((600 * 601) / 2);
+    expect(await totalOfHours()).toBe((600 * 601) / 2);
   });
 
-  it("becomes rows early where it would be too large for one", async () => {
-    setClock(NOON);
-    const errors = (n: number) =>
-      Array.from({ length: 16 }, (_, i) => ({
-        ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
-        ...{ firstMs: NOON, lastMs: NOON, rayId: `${n}` },
-      }));
-    const shares = Object.fromEntries(
-      Array.from({ length: 190 }, (_, n) => [`f${n}`, { ...wentWell(1), errors: errors(n) }]),
+  it("becomes a row early where it would be too large for the shard's own, and a row is bounded, too", async () => {
+    const clock = setClock(NOON);
+    const times = (n: number): number => 1e9 + n;
+    const shares = Object.fromEntries(Array.from({ length: 190 }, (_, n) => [`f${n}`, wide(times(n))]));
+    await count(shares, NOON);
+    expect(await slotRows()).toEqual([slotOf(NOON)]);
+    await count(shares, NOON);
+    const [row] = await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
+      sql.exec<{ health: string }>("SELECT health FROM function_slot").toArray(),
     );
-    await count(shares, NOON);
-    expect(await rows()).toHaveLength(190);
-    await count(shares, NOON);
-    expect(await rows()).toHaveLength(190);
-    const [found] = await of("f7");
-    expect(found?.health).toMatchObject({ outcomes: [{ outcome: "ok", count: 2 }] });
-    expect(found?.health.errors.map((each) => each.count)).toEqual(Array(16).fill(2));
+    expect(row?.health.length).toBeLessThan(210_000);
+    expect((row?.health ?? "").split("\n").length).toBeGreaterThan(20);
+    expect(invocations(sumOf(await of("f189")))).toBe(2 * times(189) * BUCKETS);
+    expect((await of("f189")).every(({ isPartial }) => isPartial)).toBe(true);
+    clock.advance(HOUR_MS + 300_000);
+    await count({ other: wentWell(1) }, clock.nowMs());
+    expect(await totalOfHours()).toBe(2 * BUCKETS * (190 * 1e9 + (189 * 190) / 2));
+  });
+
+  it("of a straggler goes to its slot and to its hour, which is a row already", async () => {
+    const clock = setClock(NOON);
+    await count({ shop: wentWell(1) }, NOON);
+    clock.advance(2 * HOUR_MS);
+    await count({ shop: wentWell(2) }, clock.nowMs());
+    await count({ shop: wentWell(4) }, NOON + 1);
+    const told = async () => [sumOf(await of("shop", 0, hourOf(NOON) + 1)), sumOf(await slots("shop", NOON))];
+    expect((await told()).map(invocations)).toEqual([5, 5]);
+    clock.advance(300_000);
+    await count({ shop: wentWell(8) }, clock.nowMs());
+    expect((await told()).map(invocations)).toEqual([5, 5]);
+    expect(await totalOfHours()).toBe(5);
+  });
+
+  it("adds up whatever the clock does, as slots and as hours", async () => {
+    const step = fc.tuple(fc.nat({ max: 3 }), fc.integer({ min: -90, max: 150 }), fc.nat({ max: 100 }));
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+        run += 1;
+        const clock = setClock(NOON);
+        let owed = 0;
+        for (const [n, minutes, late] of steps) {
+          clock.advance(minutes * 60_000);
+          await count({ [`shop ${run}`]: wentWell(n) }, clock.nowMs() - late * 60_000);
+          owed += n;
+        }
+        clock.advance(24 * HOUR_MS);
+        expect(invocations(sumOf(await of(`shop ${run}`)))).toBe(owed);
+        expect(invocations(sumOf(await both().functionSlots(`shop ${run}`, 0, Number.MAX_SAFE_INTEGER)))).toBe(owed);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("takes over what an earlier release has gathered of an hour", async () => {
+    setClock(NOON);
+    const { statuses: _, ...health } = wentWell(3);
+    const gathered = { from: 0, each: [{ hour: hourOf(NOON), key: '"shop"', health }], slots: [] };
+    await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) => {
+      sql.exec("UPDATE state SET health = ?", JSON.stringify(gathered));
+    });
+    await count({ shop: wentWell(1) }, NOON);
+    await count({ shop: wentWell(1) }, NOON);
+    expect(invocations(sumOf(await of("shop")))).toBe(5);
   });
 
   it("is kept for thirty days, and forgotten with the function", async () => {
@@ -199,7 +277,7 @@ describe("what is written", () => {
     expect(await of("shop")).toHaveLength(2);
     clock.advance(HOUR_MS);
     await ledger.sweep();
-    expect((await of("shop")).map(({ hour }) => hour - hourOf(NOON))).toEqual([1]);
+    expect((await of("shop")).map(({ at }) => at - hourOf(NOON))).toEqual([1]);
     clock.advance(25 * HOUR_MS);
     await ledger.sweep();
     expect(await rows()).toEqual([]);
@@ -226,6 +304,7 @@ describe("the last hour of functions that fail", () => {
           { slot, events: 6, failed: 3, firstFailedMs: NOON + 500 },
           { slot: slot + 1, events: 1, failed: 1, firstFailedMs: NOON + SLOT_MS },
         ],
+        versions: [],
       },
     ]);
     clock.advance(11 * SLOT_MS);
@@ -240,11 +319,7 @@ describe("the last hour of functions that fail", () => {
   ])("has one that fails always, among very many that fail now and then: %s", async (_what, runs) => {
     const clock = setClock(NOON);
     const seldom = { ...wentWell(10_000), outcomes: [{ outcome: "ok", count: 10_000 }], failed: 1 };
-    const long = Array.from({ length: 16 }, (_, i) => ({
-      ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
-      ...{ firstMs: NOON, lastMs: NOON, rayId: "8f" },
-    }));
-    const others = { ...seldom, ...(runs > 1 && { errors: long }) };
+    const others = runs > 1 ? { ...wide(1e9), failed: 1 } : seldom;
     await count(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`busy ${n}`, others])), NOON);
     await count({ shop: failing(40, NOON) }, NOON);
     await count(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`busy ${n}`, seldom])), NOON);
@@ -258,6 +333,40 @@ describe("the last hour of functions that fail", () => {
     setClock(NOON);
     for (const n of [0, 1]) await count({ shop: failing(1, NOON) }, NOON, n);
     expect((await asked()).map(({ slots }) => slots[0]?.failed)).toEqual([2]);
+  });
+});
+
+describe("what is slower than in the day before", () => {
+  const slower = async () => (await both().status()).slower ?? [];
+
+  it("is told with its times, over shards; what is as it was, or new, is not", async () => {
+    const clock = setClock(NOON);
+    for (const n of [0, 1])
+      await count({ shop: wentWell(100, bucketOf(40)), till: wentWell(100, bucketOf(900)) }, NOON, n);
+    clock.advance(2 * HOUR_MS);
+    const now = clock.nowMs();
+    const slow = wentWell(30, bucketOf(3_000));
+    for (const n of [0, 1]) await count({ shop: slow, till: wentWell(9, bucketOf(900)), fresh: slow }, now, n);
+    expect(await slower()).toEqual([
+      {
+        ...{ scriptName: "shop", source: "tail", usual: [bucketOf(40), 200] },
+        slots: [{ slot: slotOf(now), events: 60, wall: [bucketOf(3_000), 60] }],
+      },
+    ]);
+    const findings = slowFindings(slowOf(await slower(), now));
+    expect(findings.map(({ summary }) => summary)).toEqual([
+      expect.stringMatching(/^"shop" is slow: p95 .* s in the last .* min, .* ms the day before; 60 of 60/),
+    ]);
+  });
+
+  it("is that of its sender alone", async () => {
+    const clock = setClock(NOON);
+    await count({ shop: wentWell(100, bucketOf(3_000)) }, NOON);
+    await count({ shop: wentWell(100, bucketOf(40)) }, NOON, 0, "http:ci");
+    clock.advance(2 * HOUR_MS);
+    for (const source of ["tail", "http:ci"])
+      await count({ shop: wentWell(30, bucketOf(3_000)) }, clock.nowMs(), 0, source);
+    expect((await slower()).map(({ source }) => source)).toEqual(["http:ci"]);
   });
 });
 
@@ -292,18 +401,13 @@ describe("names that a sender makes up", () => {
     expect((await both().status()).failing).toContainEqual(expect.objectContaining({ scriptName: "shop" }));
   });
 
-  it("hide none whose hour has become rows early", async () => {
+  it("hide none whose slot has become a row early", async () => {
     setClock(NOON);
-    const errors = Array.from({ length: 16 }, (_, i) => ({
-      ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
-      ...{ firstMs: NOON, lastMs: NOON, rayId: "" },
-    }));
-    for (const run of [0, 1]) await count(madeUp({ ...failing(1, NOON), errors }, run), NOON, 0, "http:ci");
-    expect(await rows()).toHaveLength(DETAILED_MAX + 1);
+    for (const run of [0, 1]) await count(madeUp({ ...wide(1e9), failed: 1 }, run), NOON, 0, "http:ci");
+    expect(await slotRows()).toHaveLength(1);
     await count({ shop: failing(40, NOON) }, NOON);
-    await count({ ...madeUp({ ...failing(1, NOON), errors }, 2) }, NOON, 0, "http:ci");
+    await count({ ...madeUp({ ...wide(1e9), failed: 1 }, 2) }, NOON, 0, "http:ci");
     expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
-    expect(await rows()).toHaveLength(DETAILED_MAX + 1);
   });
 
   it("dilute nothing by being that of another, and take no error of it", async () => {
@@ -337,9 +441,104 @@ it("a function's thirty days are read without the rows of others", async () => {
       cursors.push(cursor);
       return cursor;
     };
-    const hours = new HealthHours({ exec } as unknown as SqlStorage);
-    expect(hours.of("f7", 0, Number.MAX_SAFE_INTEGER, NOON)).toHaveLength(720);
+    const hours = new HealthSlots({ exec } as unknown as SqlStorage);
+    expect(hours.hours("f7", 0, Number.MAX_SAFE_INTEGER, NOON)).toHaveLength(720);
     const read = cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
     expect(read).toBeLessThan(9 * 720);
+  });
+});
+
+describe("versions", () => {
+  const of = (version: string, health: Health, tag = ""): PartHead["functions"] => [
+    { scriptName: "shop", version, ...(tag && { tag }), records: invocations(health), lastEventMs: NOON, health },
+  ];
+  const take = async (functions: PartHead["functions"], takenInMs: number, source = "tail", n = 0): Promise<void> => {
+    ids += 1;
+    const head = { id: id(ids), takenInMs, keyed: false, bytes: 100, source };
+    await shard(n).append(open([], { parts: [{ ...head, functions }] }));
+  };
+  const seen = () => both().functionVersions("shop");
+
+  it("are told apart in slots, hours and what fails, with the first sight of each, over shards", async () => {
+    const clock = setClock(NOON);
+    await take(of("v1", wentWell(5), "first"), NOON);
+    clock.advance(60_000);
+    await take(of("v2", failing(2, clock.nowMs())), clock.nowMs());
+    await take(of("v2", wentWell(3)), clock.nowMs(), "tail", 1);
+    const told = (all: readonly RanIn[]) =>
+      [...Map.groupBy(all, ({ version }) => version)]
+        .map(([version, own]) => [version, invocations(sumOf(own))])
+        .sort();
+    const owed = [
+      ["v1", 5],
+      ["v2", 5],
+    ];
+    expect(told(await slots("shop", NOON))).toEqual(owed);
+    expect((await both().status()).failing).toMatchObject([
+      {
+        ...{ scriptName: "shop", source: "tail" },
+        slots: [{ events: 7, failed: 2 }],
+        versions: [
+          { version: "v1", tag: "first", firstMs: NOON, events: 5, failed: 0 },
+          { version: "v2", tag: "", firstMs: NOON + 60_000, events: 2, failed: 2 },
+        ],
+      },
+    ]);
+    clock.advance(HOUR_MS + 300_000);
+    for (const n of [0, 1]) await take([], clock.nowMs(), "tail", n);
+    expect(told(await both().functionHours("shop", 0, Number.MAX_SAFE_INTEGER))).toEqual(owed);
+    const first = [
+      { version: "v2", tag: "", source: "tail", firstMs: NOON + 60_000, lastMs: NOON + 60_000 },
+      { version: "v1", tag: "first", source: "tail", firstMs: NOON, lastMs: NOON },
+    ];
+    expect(await seen()).toEqual(first);
+    clock.advance(3 * HOUR_MS);
+    await take(of("v1", wentWell(1)), clock.nowMs());
+    expect((await seen()).map(({ version }) => version)).toEqual(["v2", "v1"]);
+    await shard(0).forgetFunction("shop");
+    expect((await seen()).map(({ version }) => version)).toEqual(["v2"]);
+  });
+
+  it("that a sender makes up are bounded, and push out none of the platform's", async () => {
+    const clock = setClock(NOON);
+    await take(of("real", wentWell(1)), NOON);
+    for (let round = 0; round < 12; round++) {
+      const made = Array.from({ length: 30 }, (_, n) => `made ${round} ${n}`);
+      await take(
+        made.flatMap((name) => of("x", wentWell(1)).map((each) => ({ ...each, scriptName: name }))),
+        clock.nowMs(),
+        "http:ci",
+      );
+      await take(
+        made.flatMap((version) => of(version, wentWell(1))),
+        clock.nowMs(),
+        "http:ci",
+      );
+      clock.advance(600_000);
+    }
+    await take([], clock.nowMs());
+    const rows = await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
+      sql
+        .exec<{ source: string; n: number }>("SELECT source, count(*) AS n FROM function_version GROUP BY source")
+        .toArray(),
+    );
+    expect(rows).toEqual([
+      { source: "http:ci", n: 200 },
+      { source: "tail", n: 1 },
+    ]);
+    expect(await seen()).toContainEqual({ version: "real", tag: "", source: "tail", firstMs: NOON, lastMs: NOON });
+  });
+
+  it("are forgotten 90 days after they were last seen", async () => {
+    const clock = setClock(NOON);
+    await take(of("v1", wentWell(1)), NOON);
+    clock.advance(600_000);
+    await take([], clock.nowMs());
+    clock.advance(89 * 24 * HOUR_MS);
+    await shard(0).sweep();
+    expect(await seen()).toHaveLength(1);
+    clock.advance(2 * 24 * HOUR_MS);
+    await shard(0).sweep();
+    expect(await seen()).toEqual([]);
   });
 });

@@ -1,0 +1,275 @@
+import { cut } from "../../base/bytes.ts";
+import { isGibberish } from "./gibberish.ts";
+
+/** Longest masked message, in UTF-16 code units. */
+export const MESSAGE_MAX = 160;
+
+/** What of a message is read, likewise: so much that values before its end seldom matter. */
+const READ_MAX = 1_000;
+
+const LONG_MAX = 20_000;
+
+/** Masks of messages that came before; cleared when they are so many. */
+const known = new Map<string, string>();
+const KNOWN_MAX = 500;
+
+/**
+ * A message without what differs each time: ids, numbers, times, addresses, paths, quoted values,
+ * JSON are `#`. Of JSON, its code stays; of an address of the web, the end of its host. All that is
+ * masked looks the same, as an id of ten characters may be all digits, or all letters. Masking
+ * twice changes nothing. Cut to {@link MESSAGE_MAX}; takes linear time, and reads as much as
+ * {@link READ_MAX} says.
+ */
+export function masked(message: string): string {
+  // A long one is mostly JSON, and what is behind it says more.
+  const head = message.length > READ_MAX ? withoutJson(cut(message, LONG_MAX)) : message;
+  const text = withoutNumbers(cut(head, READ_MAX));
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  if (known.size >= KNOWN_MAX) known.clear();
+  let mask = cut(details(text), MESSAGE_MAX);
+  // What is cut off may change what the rest looks like.
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const next = cut(details(withoutNumbers(mask)), MESSAGE_MAX);
+    if (next === mask) break;
+    mask = next;
+  }
+  known.set(text, mask);
+  return mask;
+}
+
+const ROUNDS_MAX = 5;
+
+/** The class of a status stays: `4xx` and `5xx` are different problems. */
+const STATUS = /\b(status(?: ?code)?[:=]? ?|HTTP[ /:]*)([1-5])\d\d(?!\d)/gi;
+
+/** UUIDs, words of hexadecimal digits, and numbers. */
+const NUMBERS =
+  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9a-z])(?=[a-f]*[0-9])[0-9a-f]{6,}(?![0-9a-z])|[0-9]+(?!xx)/gi;
+
+/**
+ * The cheap part, which most messages of a kind have in common. Numbers become `0` here, so that
+ * the rest can tell them.
+ */
+function withoutNumbers(message: string): string {
+  const text = /status|http/i.test(message) ? message.replace(STATUS, "$1$2xx") : message;
+  return text.replace(NUMBERS, "0");
+}
+
+function details(text: string): string {
+  const flat = text
+    .replace(/[\s\p{C}]+/gu, " ")
+    .trim()
+    .replace(/\bInvalid URL: .*/, "Invalid URL: #");
+  const parsing = flat.replace(/Unexpected token .{1,120}? is not valid JSON/g, "Unexpected token # is not valid JSON");
+  const plain = withoutJson(parsing.includes(" is not ") ? parsing.replace(SHORT_NAME, "#") : parsing);
+  const unquoted = /["'`“”‘’„«»‹›「」『』]/.test(plain) ? plain.replace(QUOTED, quotedOf) : plain;
+  return collapsed(unquoted.split(" ").map(chunkOf).join(" "));
+}
+
+/** Longest text without a blank that is looked at, in UTF-16 code units. */
+const CHUNK_MAX = 200;
+
+/** What stands between blanks. Most are words. */
+function chunkOf(chunk: string): string {
+  const word = /^\(?[A-Za-z]+(?=[).,;!?]{0,3}:?$)/.exec(chunk)?.[0];
+  if (word !== undefined) return word.length < 6 ? chunk : chunk.replace(/[A-Za-z]+/, wordOf);
+  const isValue = chunk.length > CHUNK_MAX && /^[\x20-\x7e]+$/.test(chunk);
+  return isValue ? "#" : chunk.slice(0, CHUNK_MAX).replace(VALUES, maskedValue);
+}
+
+/** A minifier's name of a variable, in what the runtime says of it. */
+const SHORT_NAME =
+  /(?<![\w$.#'"-])[A-Za-z_$][\w$]?(?=[\w$.[\]()?]{0,80} is not (?:a function|iterable|defined|a constructor|an object))(?![\w$])/g;
+
+const QUOTED = new RegExp(
+  [
+    "(?<![\\p{L}\\p{N}])'[^']{0,300}'(?![\\p{L}\\p{N}])",
+    '"[^"]{0,300}"',
+    "`[^`]{0,300}`",
+    "[„“”][^“”„]{0,300}[“”]",
+    "«[^»]{0,300}»",
+    "‹[^›]{0,300}›",
+    "‘[^’]{0,300}’",
+    "「[^」]{0,300}」",
+    "『[^』]{0,300}』",
+  ].join("|"),
+  "gu",
+);
+
+const FILE =
+  "(?:png|jpe?g|gif|webp|avif|svg|ico|pdf|csv|json|xml|txt|html?|css|zip|gz|tar|mp[34]|webm|wav|docx?|xlsx?|parquet|log|bin|wasm)";
+
+/** Whatever may be a value, the longest shapes first. Each alternative is bounded. */
+const VALUES = new RegExp(
+  [
+    `([a-z][a-z0-9+.-]{1,15}://[^\\s"'\`<>(){}|,;]{1,1000})`,
+    `(?:data:[\\w/+.-]{1,60}[;,][^\\s"']*`,
+    `eyJ[\\w-]{5,}(?:\\.[\\w-]*){0,2}`,
+    `(?<![\\w.+%@-])[\\w.+%-]{1,64}@[\\w-]{1,63}(?:\\.[\\w-]{1,63})+`,
+    `(?<![\\p{L}\\p{N}:])(?:[0-9a-fA-F]{0,4}:){2,9}[0-9a-fA-F]{0,4}(?![\\p{L}\\p{N}:])`,
+    `(?<![\\p{L}\\p{N}\\])}#/\\\\])(?:[A-Za-z]:\\\\|~/|\\.{0,2}[/\\\\])(?=[^\\s]{0,20}[\\p{L}\\p{N}#_-])[^\\s"'\`,;()<>|]+)`,
+    `((?<![\\p{L}\\p{N}])[\\w.-]{0,20}(?:[iI][dD]|[kK]ey|token|hash|sha|etag|uuid|user|email|name|session|ray)[=:](?!null|undefined|[\\s/])["']?[^\\s"',;&)}\\]]+["']?)`,
+    `((?<![\\w+/=-])[\\w+/=-]{14,}(?![\\w+/=-]|[.@~%]\\w))`,
+    `((?<![\\w.@~%+=-])[\\w.@~%+=-]{1,100}(?:/[\\w.@~%+=-]{1,100})+)`,
+    `(?:(?<![\\p{L}\\p{N}_.-])[\\p{L}\\p{N}_-]{1,100}(?:\\.[\\p{L}\\p{N}_-]{1,60}){0,3}\\.${FILE}(?![\\p{L}\\p{N}]))`,
+    `((?<![\\w.-])(?:[\\w-]{1,63}\\.){2,8}(?:com|net|org|io|dev|app|cloud|internal|local|example|test)(?![\\w-]))`,
+    `([\\p{L}\\p{M}\\p{N}_$-]+)`,
+  ].join("|"),
+  "gu",
+);
+
+type Values = [url?: string, keyed?: string, blob?: string, path?: string, host?: string, word?: string];
+
+function maskedValue(text: string, ...[url, keyed, blob, path, host, word]: Values): string {
+  if (word !== undefined) return wordOf(word);
+  if (url !== undefined) return urlOf(url);
+  if (blob !== undefined) return /[+/=]/.test(blob) && isRandom(blob) ? "#" : pathOf(blob);
+  if (path !== undefined) return pathOf(path);
+  if (host !== undefined) return hostOf(host);
+  return keyed === undefined ? "#" : `${text.slice(0, /[=:]/.exec(text)?.index)}=#`;
+}
+
+/** Its scheme, and the last two parts of its host: whose service it is. */
+function urlOf(url: string): string {
+  const [, scheme = "", host = ""] = /^([^:]+):\/\/(?:[^/?#@]*@)?((?:#\.)?[\w.-]*)/.exec(url) ?? [];
+  return host === "" ? "#" : `${scheme}://${hostOf(host)}/#`;
+}
+
+function hostOf(host: string): string {
+  const parts = host.split(".");
+  const last = parts.slice(-2).map(wordOf);
+  if (last.every((each) => each.includes("#"))) return "#";
+  return parts.length > 2 ? `#.${last.join(".")}` : last.join(".");
+}
+
+/** Quoted texts after these are names in the code, not values. */
+const NAMED_BY =
+  /(?:reading|setting|property|properties|access|execute|type|argument|parameter|option|column|table|relation|field|header|method|function|module|import|export|class|binding|constraint|code) ?[:=]? ?$/i;
+
+const NAMED_AS = /^ (?:argument|parameter|option|property|field|column|header|method|binding)\b/;
+
+function quotedOf(quoted: string, at: number, all: string): string {
+  const text = quoted.slice(1, -1);
+  const [before, after] = [all.slice(Math.max(0, at - 24), at), all.slice(at + quoted.length, at + quoted.length + 12)];
+  const isName = /^[\p{L}_$][\p{L}\p{N}_$.-]{0,60}$/u.test(text) && (NAMED_BY.test(before) || NAMED_AS.test(after));
+  // Of a table.
+  const isKey = /^[a-z_]+\.[A-Za-z_]+$/.test(text) && /\bkey $/.test(before);
+  if (isName || isKey) return `'${text.split(".").map(wordOf).join(".")}'`;
+  // Marks stay: what was expected.
+  return /^[,;:(){}[\]<>]{1,2}$/.test(text) ? `'${text}'` : "#";
+}
+
+const MIME = /^(?:application|text|image|audio|video|multipart|font)\/[a-z.+*-]+$/;
+
+function pathOf(path: string): string {
+  if (MIME.test(path)) return path;
+  const parts = path.split("/");
+  const isPath = parts.length > 2 || /\.[A-Za-z0]{1,5}$/.test(path) || parts.some((part) => part.length > 40);
+  return isPath ? "#" : parts.map((part) => part.replace(/[^.=@%+~]+/g, wordOf)).join("/");
+}
+
+/**
+ * A word, of which the parts with digits, and those that no one would write, are masked: what is in
+ * front of `-` or `_` is often the name of what the id is of.
+ */
+function wordOf(word: string): string {
+  if (/^[1-5]xx$/.test(word)) return word;
+  if (isRandom(word)) return `${/^(?:[a-z]{2,7}_){1,2}(?=.{6})/.exec(word)?.[0] ?? ""}#`;
+  const hasDigit = /\p{N}/u.test(word);
+  if (!hasDigit && word.length < 6) return word;
+  const parts = word.replace(/[^_-]+/g, (part) => partOf(part, hasDigit));
+  return hasDigit ? parts.replace(/^[_-]+(?=#)|(?<=#)[_-]+$/g, "") : parts;
+}
+
+function partOf(part: string, isMixed: boolean): string {
+  if (/\p{N}/u.test(part)) {
+    if (/^[A-Z]0$/.test(part)) return `${part[0]}#`;
+    // Texts without blanks: 订单123未找到.
+    return /[^ -\u024f]/.test(part) ? part.replace(/[ -\u024f]*\p{N}+[ -\u024f]*/gu, "#") : "#";
+  }
+  const isPiece = isMixed && (/^[a-f]+$/.test(part) || part.length === 1 || /^[A-Z]\w$/.test(part) || isMixedUp(part));
+  return isPiece || /^(?:[a-f]{8,}|[A-F]{8,})$/.test(part) || isGibberish(part) ? "#" : part;
+}
+
+/** Upper and lower case as no name has it. */
+function isMixedUp(part: string): boolean {
+  return /[A-Z]/.test(part) && /[a-z]/.test(part) && !/^[a-z]*(?:[A-Z][a-z]+)*$/.test(part);
+}
+
+/** Upper case, lower case and digits in no order, as in base64. */
+function isRandom(word: string): boolean {
+  let [upper, changes, digits, length] = [0, 0, 0, 0];
+  let before = "";
+  for (const character of word) {
+    const kind = /[A-Z]/.test(character) ? "A" : /[a-z]/.test(character) ? "a" : /[0-9]/.test(character) ? "0" : "";
+    if (kind === "") continue;
+    length += 1;
+    upper += Number(kind === "A");
+    digits += Number(kind === "0");
+    changes += Number(before !== "" && kind !== before && !(before === "A" && kind === "a"));
+    before = kind;
+  }
+  if (length < 10 || /[^\w+/=-]/.test(word)) return false;
+  if (digits > 0) return changes / length >= 0.25;
+  return isMixedUp(word) && upper / length >= 0.38 && upper / length <= 0.85;
+}
+
+const MONTH =
+  "(?:jan|feb|fév|mär|mar|apr|avr|abr|may|mai|jun|juin|juil|jul|aug|août|ago|sep|okt|oct|nov|dez|dec|déc|dic|ene)\\p{L}*\\.?";
+const NAMED_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\\.?";
+const DAY = "(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?";
+
+/** Dates in words, in some languages. */
+const DATES = new RegExp(`#\\.? (?:de )?${MONTH} (?:de )?#`, "giu");
+const ENGLISH_DATES = new RegExp(`${DAY}(?:${NAMED_MONTH} #|#,? ${NAMED_MONTH}(?![a-z])(?: #)?)`, "g");
+/** Of times and sizes, which change with the number. */
+const UNITS =
+  /# ?(?:ns|µs|ms|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|B|bytes?|[kKMGT]i?B|%|AM|PM|UTC|GMT|秒|分|毫秒)(?![\p{L}\p{N}_])/gu;
+/** Several values in a row are one: of some, there are more. */
+const ROW = /(?:(?<![\p{L}\p{N}])[-+~≈$€£¥])?#+(?:(?:, ?| ?[-–:./|_×~+] ?| )[-+$€£¥]?#+)*/gu;
+
+function collapsed(text: string): string {
+  let short = text.replace(UNITS, "#").replace(ROW, "#");
+  if (/\p{L} #|# \p{L}/u.test(short)) short = short.replace(ENGLISH_DATES, "#").replace(DATES, "#");
+  return short.replace(UNITS, "#").replace(ROW, "#");
+}
+
+const CODE =
+  /(?:^|[{,\s"'])(?:code|errorCode|error_code|error)["']?\s*[:=]\s*["']?([A-Za-z][A-Za-z_.-]{2,39})["']?\s*(?:[,}\]]|$)/;
+
+/** What an answer says went wrong. */
+const SAID = /"(?:message|error_description|detail|title)"\s*:\s*"((?:[^"\\]|\\.){3,120})/;
+
+/** JSON, and objects as they are logged, as `{#}` and what it says, or as `{code: …}`. */
+function withoutJson(text: string): string {
+  if (!/[{[]/.test(text)) return text;
+  let [out, from] = ["", 0];
+  for (let at = 0; at < text.length; at++) {
+    const isObject = text[at] === "{" && !(/["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + 1]);
+    if (!isObject && !(text[at] === "[" && /^\[ ?["'{[\]0-9-]/.test(text.slice(at, at + 3)))) continue;
+    const end = endOf(text, at);
+    const [, code] = CODE.exec(text.slice(at + 1, Math.min(end, at + 600))) ?? [];
+    const [, said = ""] = text[at] === "{" ? (SAID.exec(text.slice(at, Math.min(end, at + 600))) ?? []) : [];
+    out += text.slice(from, at) + (code === undefined ? `{#} ${said.replace(/[{}[\]"\\]+/g, " ")}` : `{code: ${code}}`);
+    from = end;
+    at = end - 1;
+  }
+  return out + text.slice(from);
+}
+
+/** Where what begins here ends, or the end of the text. */
+function endOf(text: string, from: number): number {
+  let [depth, isText] = [0, false];
+  for (let at = from; at < text.length; at++) {
+    const character = text[at];
+    if (isText && character === "\\") at += 1;
+    else if (character === '"') isText = !isText;
+    else if (!isText && (character === "{" || character === "[")) depth += 1;
+    else if (!isText && (character === "}" || character === "]")) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return text.length;
+}

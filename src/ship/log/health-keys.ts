@@ -1,0 +1,36 @@
+import { clause } from "../../base/storage/sql.ts";
+import { TRACED } from "../../formats/record/shares.ts";
+import type { Source } from "../../formats/record/source.ts";
+
+/** Of whose invocations a count is. */
+export interface HealthOf {
+  scriptName: string;
+  /** Who sent the events; "": it is unknown. */
+  source: Source;
+  /** Id of the version; "": it is unknown. */
+  version: string;
+}
+
+/** The key of the functions that are summed. */
+export const SUMMED = "null";
+
+/**
+ * The key of a version of a function: the JSON of the name; ` @` and the JSON of the version; and
+ * where it is not the platform that names it, a blank and the source. So a sender that uses the
+ * name of another's function changes nothing of it.
+ */
+export function keyOf({ scriptName, source, version }: HealthOf): string {
+  const of = version === "" ? "" : ` @${JSON.stringify(version)}`;
+  return JSON.stringify(scriptName) + of + (source === TRACED ? "" : ` ${source}`);
+}
+
+const KEY = /^("(?:[^"\\]|\\.)*")(?: @("(?:[^"\\]|\\.)*"))?(?: (.*))?$/s;
+
+export function ofKey(key: string): HealthOf {
+  const [, name = '""', version = '""', source = TRACED] = KEY.exec(key) ?? [];
+  return { scriptName: JSON.parse(name) as string, source, version: JSON.parse(version) as string };
+}
+
+/** The rows of a function, by all that name it, and of all its versions. */
+export const named = (scriptName: string) =>
+  clause`function >= ${JSON.stringify(scriptName)} AND function < ${`${JSON.stringify(scriptName)}!`}`;

@@ -1,0 +1,568 @@
+import { utf8Length } from "../../base/bytes.ts";
+import { clause, Tables } from "../../base/storage/sql.ts";
+import { HOUR_MS, hourOf } from "../../base/time.ts";
+import { fairly } from "../../formats/record/shares.ts";
+import type { CountedPart } from "./counted.ts";
+import { SCRIPT_NAME_MAX } from "./function-counts.ts";
+import {
+  addedHealth,
+  addedSketch,
+  type Health,
+  invocations,
+  NO_HEALTH,
+  quantile,
+  type Sketch,
+} from "./function-health.ts";
+import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
+import { type HealthOf, keyOf, named, ofKey, SUMMED } from "./health-keys.ts";
+
+/** Health is known by so many ms. */
+export const SLOT_MS = 300_000;
+
+/** Slots that are kept, the one that is not over included: two days. */
+export const SLOTS_KEPT = 576;
+
+const SLOTS_PER_HOUR = 12;
+
+/** Slots that tell what fails now, the one that is not over included. */
+export const SLOTS_LATELY = SLOTS_PER_HOUR;
+
+/** How many hours of health are kept, the one that is not over included: 30 days. */
+export const FUNCTION_HEALTH_HOURS = 720;
+
+/**
+ * Versions of functions in a slot or an hour that are kept in detail, dealt {@link fairly}: those
+ * that fail most, then the busiest. The others are summed.
+ */
+export const DETAILED_MAX = 200;
+
+/** The same before the busiest are known. */
+const GATHERED_MAX = 2 * DETAILED_MAX;
+
+/** Largest text of a slot, in UTF-16 code units: 576 of them are kept. */
+const SLOT_TEXT_MAX = 200_000;
+
+/**
+ * Largest text that is gathered before it becomes rows, in bytes: half of what a row takes. It is
+ * written with every count; less than 1 kB of it a function.
+ */
+const GATHERED_BYTES = 1_000_000;
+
+/** How long after its end a slot becomes a row, in ms: stragglers come before. */
+const ROWS_AFTER_MS = 300_000;
+
+/** How invocations went, and when they were taken in, in ms since the epoch. */
+export interface Ran extends Health {
+  firstMs: number;
+  lastMs: number;
+  /** When the first that failed was; 0: none did, or an earlier release counted. */
+  firstFailedMs: number;
+  /** What its owner calls the version; absent: nothing. */
+  tag?: string;
+}
+
+/** How the invocations of one version of a function went in a slot or an hour. */
+export interface RanIn extends HealthOf {
+  /** Number of the slot, or of the hour, since the epoch, by time of intake. */
+  at: number;
+  health: Ran;
+  /** Others were summed in that time, and this one may be among them in part. */
+  isPartial: boolean;
+}
+
+/** Invocations of a function that were taken in in {@link SLOT_MS}. */
+export interface Slot {
+  /** Number of the slot since the epoch. */
+  slot: number;
+  events: number;
+  failed: number;
+  /** Time of the first that failed, in ms since the epoch; 0: none did. */
+  firstFailedMs: number;
+}
+
+/** The last hour of a function. */
+export interface FunctionSlots {
+  scriptName: string;
+  source: HealthOf["source"];
+  /** In no order. */
+  slots: readonly Slot[];
+  /** Which of its versions ran, in no order; absent: an earlier release counted. */
+  versions?: readonly VersionRan[];
+}
+
+export interface VersionRan extends Omit<VersionSeen, "lastMs" | "source"> {
+  events: number;
+  failed: number;
+}
+
+/** The wall times of a function in the last hour, by slot, and in the day before. */
+export interface FunctionTimes {
+  scriptName: string;
+  source: HealthOf["source"];
+  /** In no order. */
+  slots: readonly { slot: number; events: number; wall: Sketch }[];
+  usual: Sketch;
+}
+
+/** By so many ms at least is a function slower than usual that is called slow. */
+export const SLOW_BY_MS = 100;
+
+/** Functions of which that is asked, the busiest: the day before is read of each. */
+const TIMED_MAX = 20;
+
+/** By key. */
+type Entries = Map<string, Ran>;
+
+/** What is gathered between two writes of rows. */
+interface Gathered {
+  /** All hours before have become rows. */
+  folded: number;
+  /** By slot. */
+  slots: Map<number, Entries>;
+}
+
+/**
+ * The health of functions by version: by the five minutes in which their events were taken in, for
+ * two days, and by the hour, for thirty. What is counted is gathered in a column of the shard's own
+ * row, which each append writes anyway. A slot that is over becomes one row of all functions, and
+ * the slots of an hour a row for each.
+ */
+export class HealthSlots extends Tables {
+  readonly #versions: FunctionVersions;
+  /** null: it is in the row. */
+  #held: Gathered | null = null;
+
+  constructor(sql: SqlStorage) {
+    super(sql);
+    this.#versions = new FunctionVersions(sql);
+  }
+
+  /** To be called when a transaction failed: what is held in memory is read again. */
+  load(): void {
+    this.#held = null;
+  }
+
+  /**
+   * Adds messages. To be called in the transaction in which they are counted.
+   * @returns what to write into `state.slots` in that transaction.
+   */
+  add(messages: readonly CountedPart[], nowMs: number): string {
+    const gathered = this.#gathered();
+    this.#toRows(gathered, slotOf(nowMs - ROWS_AFTER_MS));
+    this.#fold(gathered, hourOf(nowMs - ROWS_AFTER_MS));
+    for (const { takenInMs, source = "", functions } of messages) {
+      const atMs = Math.min(takenInMs, nowMs);
+      if (hourOf(atMs) < firstHour(nowMs)) continue;
+      for (const { scriptName: name, version = "", tag, health } of functions) {
+        if (health === undefined) continue;
+        const isNamed = name !== null && name.length <= SCRIPT_NAME_MAX;
+        const key = isNamed ? keyOf({ scriptName: name, source, version }) : SUMMED;
+        addTo(slotIn(gathered, slotOf(atMs)), key, ranAt(health, atMs, tag));
+      }
+    }
+    for (const [slot, entries] of gathered.slots)
+      if (entries.size > GATHERED_MAX)
+        gathered.slots.set(slot, this.#detailed(hourOfSlot(slot), entries, DETAILED_MAX));
+    const text = textOf(gathered);
+    if (utf8Length(text) <= GATHERED_BYTES) return text;
+    this.#toRows(gathered, Number.POSITIVE_INFINITY);
+    return textOf(gathered);
+  }
+
+  /**
+   * The hours in which a function ran, from `since` up to but not including `until`, in no order; a
+   * version may have an hour twice, to be summed.
+   */
+  hours(scriptName: string, since: number, until: number, nowMs: number): RanIn[] {
+    const from = Math.max(since, firstHour(nowMs));
+    const to = Math.min(until, hourOf(nowMs) + 1);
+    if (from >= to) return [];
+    const asked = hours(from, to);
+    const rows = this.sql.all<{ at: number; key: string; health: string }>`
+      SELECT hour AS at, function AS key, health FROM function_health WHERE hour IN (${asked}) AND ${named(scriptName)}
+      UNION ALL SELECT hour, function, '{}' FROM function_health WHERE hour IN (${asked}) AND function = ${SUMMED}`;
+    const open = Math.max(from, this.#gathered().folded) * SLOTS_PER_HOUR;
+    const slots = this.#each(open, to * SLOTS_PER_HOUR, scriptName);
+    return ranIn([
+      ...rows.map(({ at, key, health }) => ({ at, key, health: readRan(health, at * HOUR_MS) })),
+      // Of a straggler, the hour is a row already.
+      ...[...slots, ...this.#unwritten(from * SLOTS_PER_HOUR, open, scriptName)].map(({ at, ...rest }) => ({
+        at: hourOfSlot(at),
+        ...rest,
+      })),
+    ]);
+  }
+
+  /**
+   * The same of slots.
+   * @param scriptName null: of all functions.
+   */
+  slots(scriptName: string | null, since: number, until: number, nowMs: number): RanIn[] {
+    const from = Math.max(since, slotOf(nowMs) - SLOTS_KEPT + 1);
+    return ranIn([...this.#each(from, Math.min(until, slotOf(nowMs) + 1), scriptName)]);
+  }
+
+  /** Its versions that were seen in thirty days, the newest first. */
+  versions(scriptName: string, nowMs: number): VersionSeen[] {
+    const lately = this.slots(scriptName, slotOf(nowMs) - SLOTS_LATELY, Number.MAX_SAFE_INTEGER, nowMs);
+    return this.#versions.of(scriptName, lately);
+  }
+
+  /** The last hour of the functions that failed in it. */
+  failing(nowMs: number): FunctionSlots[] {
+    const all = this.slots(null, slotOf(nowMs) - SLOTS_LATELY + 1, Number.MAX_SAFE_INTEGER, nowMs);
+    const byFunction = Map.groupBy(all, (each) => keyOf({ ...each, version: "" }));
+    const failing = [...byFunction].filter(([, own]) => own.some(({ health }) => health.failed > 0));
+    const first = this.#versions.firstOf(failing.map(([key]) => key));
+    return joinedSlots(
+      failing.flatMap(([key, own]) =>
+        own.map(({ scriptName, source, version, at, health }) => {
+          const firstMs = first(key, version) ?? health.firstMs;
+          const ran = { version, tag: health.tag ?? "", firstMs, ...ranOf(health) };
+          return {
+            ...{ scriptName, source, slots: [{ slot: at, ...ranOf(health) }] },
+            versions: version === "" ? [] : [ran],
+          };
+        }),
+      ),
+    );
+  }
+
+  /** Of functions that are slower now than in the day before. */
+  slower(nowMs: number): FunctionTimes[] {
+    const now = hourOf(nowMs);
+    const lately = this.slots(null, slotOf(nowMs) - SLOTS_LATELY + 1, Number.MAX_SAFE_INTEGER, nowMs);
+    const times = timesOf(lately).filter(({ slots }) => p95Of(slots.slice(-SLOTS_NOW)) > SLOW_BY_MS);
+    const events = ({ slots }: FunctionTimes): number => slots.reduce((sum, slot) => sum + slot.events, 0);
+    const busiest = times.sort((a, b) => events(b) - events(a));
+    return fairly(busiest, TIMED_MAX, ({ source }) => source).flatMap((each) => {
+      const before = this.hours(each.scriptName, now - 24, now, nowMs).filter(({ source }) => source === each.source);
+      const usual = before.reduce<Sketch>((sum, { health }) => addedSketch(sum, health.wall), []);
+      return p95Of(each.slots.slice(-SLOTS_NOW)) > (quantile(usual, 0.95) ?? Number.POSITIVE_INFINITY) + SLOW_BY_MS
+        ? [{ ...each, usual }]
+        : [];
+    });
+  }
+
+  /** Forgets a function. */
+  forget(scriptName: string, nowMs: number): void {
+    const all = hours(firstHour(nowMs), hourOf(nowMs) + 1);
+    this.sql.run`DELETE FROM function_health WHERE hour IN (${all}) AND ${named(scriptName)}`;
+    this.#versions.forget(scriptName);
+    const isOther = (key: string): boolean => key === SUMMED || ofKey(key).scriptName !== scriptName;
+    for (const { slot, health } of this.#rows(0, Number.MAX_SAFE_INTEGER)) {
+      const lines = health.split("\n");
+      const own = ownLines(lines, scriptName);
+      if (own.length > 0)
+        this.sql.replace("function_slot", { slot, health: lines.filter((line) => !own.includes(line)).join("\n") });
+    }
+    const gathered = this.#gathered();
+    for (const [slot, entries] of gathered.slots)
+      gathered.slots.set(slot, new Map([...entries].filter(([key]) => isOther(key))));
+    this.sql.run`UPDATE state SET slots = ${textOf(gathered)} WHERE id = 1`;
+  }
+
+  /** Forgets what is no longer kept. */
+  sweep(nowMs: number): void {
+    this.sql.run`DELETE FROM function_slot WHERE slot < ${slotOf(nowMs) - SLOTS_KEPT + 1}`;
+    this.sql.run`DELETE FROM function_health WHERE hour < ${firstHour(nowMs)}`;
+    this.#versions.sweep(nowMs);
+  }
+
+  #gathered(): Gathered {
+    this.#held ??= this.#read();
+    return this.#held;
+  }
+
+  #read(): Gathered {
+    const text = this.sql.only<string | null>`SELECT slots FROM state`;
+    if (text === null) return { folded: 0, slots: new Map() };
+    const { folded, each } = JSON.parse(text) as Stored;
+    return { folded, slots: new Map(each.map(([slot, entries]) => [slot, new Map(entries)])) };
+  }
+
+  /** An earlier release gathers hours in another column. */
+  #takeEarlier(): void {
+    const text = this.sql.only<string | null>`SELECT health FROM state`;
+    if (text === null) return;
+    const { each } = JSON.parse(text) as { each: { hour: number; key: string; health: Health }[] };
+    for (const [hour, own] of Map.groupBy(each, (one) => one.hour))
+      this.#toHour(hour, new Map(own.map(({ key, health }) => [key, ranAt(health, hour * HOUR_MS)])));
+    this.sql.run`UPDATE state SET health = NULL WHERE id = 1`;
+  }
+
+  /** What is gathered of slots before this one goes to their rows. */
+  #toRows(gathered: Gathered, before: number): void {
+    for (const [slot, entries] of gathered.slots) {
+      if (slot >= before) continue;
+      gathered.slots.delete(slot);
+      const hour = hourOfSlot(slot);
+      const all = new Map(this.#rows(slot, slot + 1).flatMap(({ health }) => readLines(health.split("\n"))));
+      for (const [key, ran] of entries) addTo(all, key, ran);
+      const kept = this.#detailed(hour, all, DETAILED_MAX, SLOT_TEXT_MAX);
+      this.#versions.see(entries);
+      this.sql.replace("function_slot", { slot, health: linesOf(kept).join("\n") });
+      // A straggler: the hour is there already.
+      if (hour < gathered.folded) this.#toHour(hour, entries);
+    }
+  }
+
+  /** Makes rows of all hours before this one that are none yet. */
+  #fold(gathered: Gathered, before: number): void {
+    this.#takeEarlier();
+    if (before <= gathered.folded) return;
+    const rows = this.#rows(gathered.folded * SLOTS_PER_HOUR, before * SLOTS_PER_HOUR);
+    for (const [hour, own] of Map.groupBy(rows, ({ slot }) => hourOfSlot(slot))) {
+      const entries: Entries = new Map();
+      for (const { health } of own) for (const [key, ran] of readLines(health.split("\n"))) addTo(entries, key, ran);
+      this.#toHour(hour, entries);
+    }
+    gathered.folded = before;
+  }
+
+  #toHour(hour: number, entries: Entries): void {
+    const rows = this.sql.all<{ key: string; health: string }>`
+      SELECT function AS key, health FROM function_health WHERE hour = ${hour}`;
+    const before = new Map(rows.map(({ key, health }) => [key, readRan(health, hour * HOUR_MS)]));
+    const all = new Map(before);
+    for (const [key, ran] of entries) addTo(all, key, ran);
+    const kept = this.#detailed(hour, all, DETAILED_MAX);
+    for (const key of before.keys())
+      if (!kept.has(key)) this.sql.run`DELETE FROM function_health WHERE hour = ${hour} AND function = ${key}`;
+    for (const [key, health] of kept)
+      if (health !== before.get(key))
+        this.sql.replace("function_health", { hour, function: key, health: JSON.stringify(health) });
+  }
+
+  /**
+   * All of them; or, of too many, some and the sum of the others, with a note of whose are not
+   * kept.
+   * @param max so many. @param chars the most text of them.
+   */
+  #detailed(hour: number, entries: Entries, max: number, chars = Number.POSITIVE_INFINITY): Entries {
+    const named = [...entries.keys()].filter((key) => key !== SUMMED);
+    const size = new Map([...entries].map((entry) => [entry[0], JSON.stringify(entry).length]));
+    const text = [...size.values()].reduce((sum, one) => sum + one, 0);
+    if (named.length <= max && text <= chars) return entries;
+    const worth = (key: string) => ranOf(entries.get(key) as Ran);
+    const best = named.sort((a, b) => byWorth(worth(a), worth(b)));
+    let left = chars;
+    const dealt = fairly(best, max, (key) => ofKey(key).source).filter((key) => {
+      left -= size.get(key) ?? 0;
+      return left >= 0;
+    });
+    const kept = new Set(dealt);
+    const others = best.filter((key) => !kept.has(key));
+    for (const source of new Set(others.map((key) => ofKey(key).source)))
+      this.sql.run`INSERT OR IGNORE INTO sent (hour, source, place) VALUES (${hour}, ${source}, 'summed')`;
+    const all: Entries = new Map([...entries].filter(([key]) => kept.has(key) || key === SUMMED));
+    for (const key of others) addTo(all, SUMMED, { ...(entries.get(key) as Ran), errors: [] });
+    return all;
+  }
+
+  #rows(from: number, before: number): { slot: number; health: string }[] {
+    return this.sql.all`SELECT slot, health FROM function_slot WHERE slot >= ${from} AND slot < ${before}`;
+  }
+
+  /** Slots of a function, with those that are summed. @param scriptName null: of all functions. */
+  *#each(from: number, before: number, scriptName: string | null): Generator<Found> {
+    for (const { slot: at, health } of this.#rows(from, before)) {
+      const lines = health.split("\n");
+      const own = scriptName === null ? lines : ownLines(lines, scriptName);
+      for (const [key, ran] of readLines(own)) yield { at, key, health: ran };
+    }
+    yield* this.#unwritten(from, before, scriptName);
+  }
+
+  *#unwritten(from: number, before: number, scriptName: string | null): Generator<Found> {
+    for (const [at, entries] of this.#gathered().slots)
+      if (at >= from && at < before)
+        for (const [key, health] of entries)
+          if (scriptName === null || key === SUMMED || ofKey(key).scriptName === scriptName) yield { at, key, health };
+  }
+}
+
+interface Found {
+  at: number;
+  key: string;
+  health: Ran;
+}
+
+/** As {@link Gathered} is stored. */
+interface Stored {
+  folded: number;
+  each: [slot: number, entries: [key: string, ran: Ran][]][];
+}
+
+function textOf({ folded, slots }: Gathered): string {
+  const stored: Stored = { folded, each: [...slots].map(([slot, entries]) => [slot, [...entries]]) };
+  return JSON.stringify(stored);
+}
+
+/** A line for each: so one function is found without parsing all others. */
+function linesOf(entries: Entries): string[] {
+  return [...entries].map((entry) => JSON.stringify(entry));
+}
+
+function readLines(lines: readonly string[]): [key: string, ran: Ran][] {
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as [string, Ran]);
+}
+
+function ownLines(lines: readonly string[], scriptName: string): string[] {
+  const begin = `[${JSON.stringify(JSON.stringify(scriptName)).slice(0, -1)}`;
+  const summed = `["${SUMMED}",`;
+  return lines.filter(
+    (line) => line.startsWith(summed) || (line.startsWith(begin) && /^[" ]/.test(line.slice(begin.length))),
+  );
+}
+
+/** Those of functions that are named. */
+function ranIn(all: readonly Found[]): RanIn[] {
+  const summed = new Set(all.filter(({ key }) => key === SUMMED).map(({ at }) => at));
+  return all
+    .filter(({ key }) => key !== SUMMED)
+    .map(({ at, key, health }) => ({ at, ...ofKey(key), health, isPartial: summed.has(at) }));
+}
+
+function ranAt(health: Health, atMs: number, tag?: string): Ran {
+  // The sender says when its events were.
+  const failedMs = Math.max(Math.min(...health.errors.map(({ firstMs }) => firstMs), atMs), slotOf(atMs) * SLOT_MS);
+  return {
+    ...health,
+    ...{ firstMs: atMs, lastMs: atMs, firstFailedMs: health.failed === 0 ? 0 : failedMs },
+    ...(tag && { tag }),
+  };
+}
+
+/** @param atMs what it is of begins then: an earlier release said no more. */
+function readRan(text: string, atMs: number): Ran {
+  return { ...NO_HEALTH, firstMs: atMs, lastMs: atMs, firstFailedMs: 0, ...(JSON.parse(text) as Partial<Ran>) };
+}
+
+function addTo(entries: Entries, key: string, ran: Ran): void {
+  const before = entries.get(key);
+  entries.set(key, before === undefined ? ran : addedTimes(before, ran));
+}
+
+/** The sum of two. */
+export function addedTimes(a: Ran, b: Ran): Ran {
+  const { tag = a.tag } = b;
+  return {
+    ...addedHealth(a, b),
+    firstMs: Math.min(a.firstMs, b.firstMs),
+    lastMs: Math.max(a.lastMs, b.lastMs),
+    firstFailedMs: Math.min(a.firstFailedMs || b.firstFailedMs, b.firstFailedMs || a.firstFailedMs),
+    ...(tag !== undefined && { tag }),
+  };
+}
+
+/** Invocations, and how many of them failed. */
+export type Counts = Pick<Slot, "events" | "failed">;
+
+function addedRan(a: Counts, b: Counts): Counts {
+  return { events: a.events + b.events, failed: a.failed + b.failed };
+}
+
+function ranOf(health: Ran): Omit<Slot, "slot"> {
+  return { events: invocations(health), failed: health.failed, firstFailedMs: health.firstFailedMs };
+}
+
+/** What fails much, and mostly, goes before what is busy and fails seldom; then what is busy. */
+function byWorth(a: Counts, b: Counts): number {
+  const badness = ({ events, failed }: Counts): number => (failed === 0 ? 0 : failed ** 2 / events);
+  return badness(b) - badness(a) || b.events - a.events;
+}
+
+/** All hours from one up to but not including another: the key begins with the hour. */
+const hours = (from: number, to: number) => clause`
+  WITH RECURSIVE asked (hour) AS (SELECT ${from} UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ${to})
+  SELECT hour FROM asked`;
+
+function addedSlot(a: Slot, b: Slot): Slot {
+  const firstFailedMs = Math.min(a.firstFailedMs || b.firstFailedMs, b.firstFailedMs || a.firstFailedMs);
+  return { slot: b.slot, ...addedRan(a, b), firstFailedMs };
+}
+
+function addedVersion(a: VersionRan, b: VersionRan): VersionRan {
+  return { ...a, ...addedRan(a, b), firstMs: Math.min(a.firstMs, b.firstMs) };
+}
+
+/** Those with the same key as one. */
+function joined<T>(all: readonly T[], keyOfOne: (one: T) => unknown, sum: (a: T, b: T) => T): T[] {
+  return [...Map.groupBy(all, keyOfOne).values()].map((same) => same.reduce(sum));
+}
+
+/** The answers of all shards as one. */
+export function joinedSlots(all: readonly FunctionSlots[]): FunctionSlots[] {
+  return [...Map.groupBy(all, (each) => keyOf({ ...each, version: "" }))].map(([key, parts]) => {
+    const { scriptName, source } = ofKey(key);
+    return {
+      ...{ scriptName, source },
+      slots: joined(
+        parts.flatMap(({ slots }) => slots),
+        ({ slot }) => slot,
+        addedSlot,
+      ),
+      versions: joined(
+        parts.flatMap(({ versions = [] }) => versions),
+        ({ version }) => version,
+        addedVersion,
+      ),
+    };
+  });
+}
+
+/** The last slots, which tell how it is now. */
+const SLOTS_NOW = 3;
+
+function p95Of(slots: FunctionTimes["slots"]): number {
+  return (
+    quantile(
+      slots.reduce<Sketch>((sum, { wall }) => addedSketch(sum, wall), []),
+      0.95,
+    ) ?? 0
+  );
+}
+
+/** Of each function, its slots in order. */
+function timesOf(lately: readonly RanIn[]): FunctionTimes[] {
+  return joinedTimes(
+    lately.map(({ scriptName, source, at, health: { wall, ...health } }) => ({
+      ...{ scriptName, source, usual: [], slots: [{ slot: at, events: invocations(health), wall }] },
+    })),
+  );
+}
+
+/** The answers of all shards as one. */
+export function joinedTimes(all: readonly FunctionTimes[]): FunctionTimes[] {
+  return [...Map.groupBy(all, (each) => keyOf({ ...each, version: "" })).values()].map((parts) => {
+    const [{ scriptName, source }] = parts as [FunctionTimes];
+    const slots = joined(
+      parts.flatMap((part) => part.slots),
+      ({ slot }) => slot,
+      (a, b) => ({ slot: a.slot, events: a.events + b.events, wall: addedSketch(a.wall, b.wall) }),
+    );
+    const usual = parts.reduce<Sketch>((sum, part) => addedSketch(sum, part.usual), []);
+    return { scriptName, source, slots: slots.sort((a, b) => a.slot - b.slot), usual };
+  });
+}
+
+function slotIn({ slots }: Gathered, slot: number): Entries {
+  const entries = slots.get(slot) ?? new Map<string, Ran>();
+  slots.set(slot, entries);
+  return entries;
+}
+
+/** The slot, since the epoch, that a time in ms belongs to. */
+export function slotOf(timeMs: number): number {
+  return Math.floor(timeMs / SLOT_MS);
+}
+
+function hourOfSlot(slot: number): number {
+  return Math.floor(slot / SLOTS_PER_HOUR);
+}
+
+/** The oldest hour that is kept. */
+function firstHour(nowMs: number): number {
+  return hourOf(nowMs) - FUNCTION_HEALTH_HOURS + 1;
+}

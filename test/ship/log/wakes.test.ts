@@ -1,0 +1,215 @@
+/** Which appends wake the watch, how often at most, and that no append suffers by it. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
+import type { CountedPart } from "../../../src/ship/log/counted.ts";
+import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
+import { SLOT_MS, type Slot } from "../../../src/ship/log/health-slots.ts";
+import { ASK_EVERY_MS, crosses, seenOf, WAKE_EVERY_MS, Waker, wakeWatch } from "../../../src/ship/log/wakes.ts";
+import { putWebhook, receiver, runWatchAlarm, theWatch } from "../../operate/alerts/receiver.ts";
+import { finding } from "../../operate/status/findings.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+
+const NOW_SLOT = Math.floor(NOON / SLOT_MS);
+
+let warned: ReturnType<typeof vi.spyOn>;
+beforeEach(() => {
+  warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+
+const part = (failed: number, events = failed, scriptName: string | null = "shop", source?: string): CountedPart =>
+  ({
+    ...(source !== undefined && { source }),
+    functions: [
+      { scriptName, health: { ...NO_HEALTH, outcomes: [{ outcome: "exception", count: events }], failed } },
+      { scriptName: "off" },
+    ],
+  }) as unknown as CountedPart;
+
+/** A waker of a shard in which so much failed in the slot that is under way. */
+function waker(settings: object = {}, isBroken = false) {
+  const clock = setClock(NOON);
+  const slots = new Map<string, Slot>();
+  const woken: number[] = [];
+  const WATCH = { getByName: () => ({ look: async () => void woken.push(clock.nowMs()) }) };
+  const failing = vi.fn(() => {
+    if (isBroken) throw new Error("disk full");
+    return [...slots].map(([scriptName, slot]) => ({ scriptName, source: "", slots: [slot] }));
+  });
+  const it = new Waker({ WATCH, ...settings } as never, failing);
+  /** What came is counted first, as in the shard. */
+  const append = (failed: number, events = failed, name = "shop", isDue = false): boolean => {
+    const before = slots.get(name) ?? { slot: NOW_SLOT, events: 0, failed: 0, firstFailedMs: 1 };
+    slots.set(name, { ...before, events: before.events + events, failed: before.failed + failed });
+    return it.appended([part(failed, events, name)], isDue) !== null;
+  };
+  return { ...clock, slots, woken, failing, append, it };
+}
+
+describe("a function", () => {
+  it("crosses its rule with the failure that makes it fail, and not with what comes before and after", () => {
+    const rule = { share: 0.05, least: 20 };
+    const cross = (events: number, failed: number, last: [number, number]) =>
+      crosses(rule, { events, failed }, { events: last[0], failed: last[1] });
+    expect(cross(400, 20, [1, 1])).toBe(true);
+    expect(cross(400, 19, [1, 1])).toBe(false);
+    expect(cross(401, 20, [1, 1])).toBe(false);
+    expect(cross(400, 21, [1, 1])).toBe(false);
+    expect(cross(40, 40, [40, 40])).toBe(true);
+  });
+
+  it("is judged by the slots by which it fails", () => {
+    const slot = (ago: number): Slot => ({ slot: NOW_SLOT - ago, events: 10, failed: 2, firstFailedMs: 1 });
+    expect(seenOf([0, 1, 2, 3].map(slot), NOON)).toEqual({ events: 30, failed: 6 });
+  });
+});
+
+describe("a shard", () => {
+  it("asks nothing while nothing fails, and of what fails looks every five seconds at most", () => {
+    const { advance, failing, append } = waker();
+    for (let n = 0; n < 100; n++) append(0, 1_000);
+    expect(failing).not.toHaveBeenCalled();
+    for (let n = 0; n < 100; n++) {
+      append(1, 1_000);
+      advance(100);
+    }
+    expect(failing).toHaveBeenCalledTimes(2);
+  });
+
+  it("wakes the watch once when a function begins to fail, also between two looks, and not while that goes on", () => {
+    const { advance, woken, append } = waker();
+    append(19);
+    // Not looked at: the next append does, whatever it brings.
+    append(1);
+    expect(woken).toEqual([]);
+    advance(ASK_EVERY_MS);
+    append(0, 1);
+    expect(woken).toEqual([NOON + ASK_EVERY_MS]);
+    for (let n = 0; n < 4; n++) {
+      advance(WAKE_EVERY_MS);
+      append(10);
+    }
+    expect(woken).toHaveLength(1);
+  });
+
+  it("wakes it once a minute at most, however much begins, and forgets none of it", () => {
+    const { advance, nowMs, slots, woken, append } = waker();
+    for (let n = 0; n < 600; n++) {
+      append(20, 20, `f${n}`);
+      advance(1_000);
+      for (const slot of slots.values()) slot.slot = Math.floor(nowMs() / SLOT_MS);
+    }
+    expect(woken).toHaveLength(10);
+    expect(woken.every((ms, n) => n === 0 || ms - (woken[n - 1] ?? 0) >= WAKE_EVERY_MS)).toBe(true);
+    advance(WAKE_EVERY_MS);
+    append(0, 1);
+    expect(woken).toHaveLength(11);
+  });
+
+  it("wakes it for another threshold as for this one", () => {
+    const { advance, failing, append } = waker();
+    expect(append(0, 1, "shop", true)).toBe(true);
+    expect(append(0, 1, "shop", true)).toBe(false);
+    advance(WAKE_EVERY_MS);
+    expect(append(0, 1)).toBe(true);
+    expect(failing).not.toHaveBeenCalled();
+  });
+
+  it("needs its share of the failures, by the function's own rule, and knows names from their senders", () => {
+    const two = waker({ LOG_SHARDS: "2" });
+    expect(two.append(9)).toBe(false);
+    two.advance(ASK_EVERY_MS);
+    expect(two.append(1)).toBe(true);
+    expect(waker({ FUNCTION_FAILING: "shop=off" }).append(50)).toBe(false);
+    const sent = waker();
+    sent.slots.set("shop", { slot: NOW_SLOT, events: 20, failed: 20, firstFailedMs: 1 });
+    expect(sent.it.appended([part(20, 20, "shop", "http:ci")])).toBeNull();
+    expect(sent.it.appended([part(20, 20, null)])).toBeNull();
+  });
+
+  it("never fails by what it asks", () => {
+    expect(waker({}, true).append(20)).toBe(false);
+    expect(warned).toHaveBeenCalledTimes(1);
+  });
+
+  it("waits two seconds for a watch that hangs, and says of a broken one that it is not woken", async () => {
+    const wake = (look: () => Promise<void>) => wakeWatch({ WATCH: { getByName: () => ({ look }) } } as never);
+    vi.useFakeTimers();
+    try {
+      const woken = wake(() => new Promise(() => {}));
+      await vi.advanceTimersByTimeAsync(2_000);
+      await woken;
+    } finally {
+      vi.useRealTimers();
+    }
+    await wake(() => Promise.reject(new Error("no such method")));
+    expect(warned.mock.calls.map(([line]: unknown[]) => (line as { message: string }).message)).toEqual([
+      "the watch is late to wake",
+      "the watch is not woken",
+    ]);
+  });
+});
+
+describe("through the service", () => {
+  const outcomes = async (count: number, outcome: string, nowMs: number): Promise<void> => {
+    const minted = new Oracle({ at: nowMs }).mint(count, { at: nowMs, scriptName: "checkout", outcome });
+    await deliver(pack(minted, nowMs));
+  };
+
+  it("a function that begins to fail is told within two minutes, once, without the cron", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    const post = receiver();
+    await putWebhook();
+    await theWatch().check();
+    await outcomes(200, "ok", clock.nowMs());
+    expect(await armed()).toBeGreaterThan(NOON + 5 * 60_000);
+    clock.advance(15_000);
+    await outcomes(25, "exception", clock.nowMs());
+    const crossedMs = clock.nowMs();
+    for (let at = await armed(); at <= crossedMs + 120_000; at = await armed()) {
+      clock.advance(Math.max(0, at - clock.nowMs()));
+      await runWatchAlarm();
+    }
+    const told = post.calls.filter(({ body }) => body.data.kind === "function_failing");
+    expect(told).toHaveLength(1);
+    expect((told[0]?.atS ?? 0) * 1_000).toBeLessThanOrEqual(crossedMs + 120_000);
+  });
+
+  it("an append is taken, at once, though the watch hangs", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    const look = vi.spyOn(Watch.prototype, "look").mockImplementation(() => new Promise(() => {}) as never);
+    await outcomes(25, "exception", clock.nowMs());
+    expect(look).toHaveBeenCalledTimes(1);
+  });
+});
+
+/** When the alarm of the watch is set. */
+const armed = async (): Promise<number> =>
+  (await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => storage.getAlarm())) ?? Number.POSITIVE_INFINITY;
+
+describe("the watch that is woken", () => {
+  it("checks soon, but once for many calls, and again where a check was under way", async () => {
+    const clock = setClock(NOON);
+    receiver();
+    const under = Promise.withResolvers<{ findings: never[]; isUnknown: () => boolean }>();
+    const see = vi.spyOn(Watch.prototype, "see").mockReturnValueOnce(under.promise as never);
+    see.mockResolvedValue({ findings: [finding()], isUnknown: () => false });
+    const first = theWatch().check();
+    for (let n = 0; n < 10; n++) await theWatch().look();
+    expect(await armed()).toBe(NOON);
+    const alarm = runWatchAlarm();
+    under.resolve({ findings: [], isUnknown: () => false });
+    await Promise.all([first, alarm]);
+    expect(see).toHaveBeenCalledTimes(2);
+    expect((await theWatch().snapshot())?.findings).toHaveLength(1);
+    clock.advance(1_000);
+    await theWatch().look();
+    expect(await armed()).toBe(NOON + 10_000);
+  });
+});
