@@ -47,19 +47,26 @@ export function heardKinds(counts: readonly FunctionCount[], settings: Settings)
   });
 }
 
-/** A kind with what is known of it; `facts` null: it is not expected, or not yet. */
+/** A kind that was seen, or is set. */
 export interface KnownKind {
   /** As of {@link kindName}. */
   key: string;
+  name: string;
+  kind: string;
+  lastMs: number | null;
+  /** As set; null: not set. */
+  everyMinutes: number | null;
+  isForgotten: boolean;
+  /** null: it is not expected, or not yet. */
   facts: KindFacts | null;
 }
 
 /**
- * What is expected of functions, by kind of event.
+ * What is known of functions, by kind of event.
  * @param pulses by {@link kindName}. @param counts of today and yesterday.
  */
 export function knownKinds(
-  pulses: readonly (readonly [string, Pulse])[],
+  pulses: Iterable<readonly [string, Pulse]>,
   settings: Settings,
   counts: readonly FunctionCount[],
 ): KnownKind[] {
@@ -73,12 +80,17 @@ export function knownKinds(
   );
   return [...new Set([...learned.keys(), ...set.keys()])].map((key) => {
     const [name, kind] = JSON.parse(key) as [string, string];
+    const pulse = learned.get(key);
+    const lastMs = pulse?.lastMs ?? null;
     // Of a function with more kinds than are counted, those that are not there may go on.
     const isHidden = full.get(name)?.has(kind) === false;
-    const pulse = learned.get(key);
     const expected = isHidden ? null : expectationOf(kind, pulse, set.get(key));
     const sender = owned.has(name) ? {} : sentBy(pulse?.sender);
-    return { key, facts: expected && { name, kind, lastMs: pulse?.lastMs ?? null, ...sender, ...expected } };
+    return {
+      ...{ key, name, kind, lastMs, everyMinutes: set.get(key)?.everyMinutes ?? null },
+      isForgotten: isForgotten(set.get(key), lastMs ?? 0),
+      facts: expected && { name, kind, lastMs, ...sender, ...expected },
+    };
   });
 }
 
@@ -106,25 +118,21 @@ export function isKindQuiet(facts: KindFacts | null, untilMs: number): facts is 
 }
 
 /**
- * Learned kinds to forget: those that their owner has, that are silent for thirty days beyond what
- * is expected, or whose function is deleted.
+ * Keys of learned kinds to forget: those that their owner has, that are silent for thirty days
+ * beyond what is expected, or whose function is deleted.
  * @param isGone nothing is counted of such a function in thirty days.
  */
 export function goneKinds(
   known: readonly KnownKind[],
-  settings: Settings,
-  pulses: readonly (readonly [string, Pulse])[],
   isGone: (scriptName: string) => boolean,
   nowMs: number,
 ): Set<string> {
-  const set = expectedIn(settings);
-  const facts = new Map(known.map((each) => [each.key, each.facts]));
-  const gone = pulses.filter(([key, { lastMs }]) => {
-    const quietMs = facts.get(key)?.quietAfterMs ?? Number.POSITIVE_INFINITY;
-    if (isForgotten(set.get(key), lastMs) || nowMs - quietMs > FUNCTION_HISTORY_MS) return true;
-    return nowMs - lastMs < FUNCTION_HISTORY_MS && isGone((JSON.parse(key) as [string, string])[0]);
+  const gone = known.filter(({ name, lastMs, facts, isForgotten: hasEnded }) => {
+    if (hasEnded || lastMs === null) return hasEnded;
+    if (nowMs - lastMs < FUNCTION_HISTORY_MS && isGone(name)) return true;
+    return facts !== null && nowMs - facts.quietAfterMs > FUNCTION_HISTORY_MS;
   });
-  return new Set(gone.map(([key]) => key));
+  return new Set(gone.map(({ key }) => key));
 }
 
 /** When the next of what is set, or known from a cron, is quiet if nothing comes; null: none. */
@@ -133,24 +141,18 @@ export function nextDueMs(kinds: readonly KindFacts[], nowMs: number): number | 
   return due.length === 0 ? null : Math.min(...due.map((each) => each.quietAfterMs)) + 1;
 }
 
-/** One function's kinds of events as they are shown: also those that no check has seen yet. */
+/** One function's kinds as they are shown, the latest first: also those that no check has seen. */
 export function shownKinds(
-  pulses: readonly (readonly [string, Pulse])[],
+  pulses: Iterable<readonly [string, Pulse]>,
   setting: FunctionSetting | null,
   count: FunctionCount | null,
-): { kind: string; everyMinutes: number | null; lastMs: number | null; facts: KindFacts | null }[] {
+): KnownKind[] {
   const settings = setting === null ? [] : [setting];
   const all = new Map(pulses);
   for (const { name: key, lastMs } of heardKinds(count === null ? [] : [count], settings)) {
     const before = all.get(key) ?? heard(null, lastMs, lastMs);
     all.set(key, { ...before, lastMs: Math.max(before.lastMs, lastMs) });
   }
-  const set = expectedIn(settings);
-  return knownKinds([...all], settings, [])
-    .filter(({ key }) => !isForgotten(set.get(key), all.get(key)?.lastMs ?? 0))
-    .map(({ key, facts }) => ({
-      ...{ kind: (JSON.parse(key) as [string, string])[1], everyMinutes: set.get(key)?.everyMinutes ?? null },
-      ...{ lastMs: all.get(key)?.lastMs ?? null, facts },
-    }))
-    .sort((a, b) => (b.lastMs ?? 0) - (a.lastMs ?? 0));
+  const shown = knownKinds(all, settings, []).filter((each) => !each.isForgotten);
+  return shown.sort((a, b) => (b.lastMs ?? 0) - (a.lastMs ?? 0));
 }

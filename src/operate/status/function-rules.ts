@@ -47,18 +47,12 @@ export function everyFunctionFinding({ functions, attachments, failing, slow = [
  */
 function withoutEchoes(found: readonly Found[], functions: Facts["functions"]): Found[] {
   const known = functions === NO_ANSWER ? [] : (functions.kinds ?? []);
-  const byName = Map.groupBy(known, ({ name }) => name);
-  const nameOf = ({ subject }: Found): string => (subject.type === "function" ? subject.name : "");
-  const [quiets, kinds] = (["function_quiet", "function_kind_quiet"] as const).map(
-    (of) => new Set(found.filter(({ kind }) => kind === of).map(nameOf)),
-  );
-  const isOne = (name: string): boolean => {
-    const own = byName.get(name) ?? [];
-    return kinds?.has(name) === true && own.length === 1 && own[0]?.by !== "learned";
-  };
-  return found.filter((each) => {
-    if (each.kind === "function_quiet") return !isOne(nameOf(each));
-    return each.kind !== "function_kind_quiet" || !quiets?.has(nameOf(each)) || isOne(nameOf(each));
+  return [...Map.groupBy(found, ({ subject }) => JSON.stringify(subject)).values()].flatMap((of) => {
+    const kinds = of.filter(({ kind }) => kind === "function_kind_quiet");
+    if (kinds.length === 0 || !of.some(({ kind }) => kind === "function_quiet")) return of;
+    const own = known.filter(({ name }) => of.some(({ subject }) => "name" in subject && subject.name === name));
+    const echo = own.length === 1 && own[0]?.by !== "learned" ? "function_quiet" : "function_kind_quiet";
+    return of.filter(({ kind }) => kind !== echo);
   });
 }
 

@@ -221,8 +221,7 @@ async function askFunctions(
   const set = settings === NO_ANSWER ? [] : settings;
   const known = { lately, settings: set, usual: rhythm.functions() };
   kinds.listen(heardKinds(lately, set), null, countedUntilMs, nowMs);
-  const pulses = kinds.pulses();
-  const each = knownKinds(pulses, set, lately);
+  const each = knownKinds(kinds.pulses(), set, lately);
   const quiet = each.flatMap(({ facts }) => (isKindQuiet(facts, countedUntilMs) ? [facts.name] : []));
   const names = [...new Set([...candidates(known, countedUntilMs), ...quiet])];
   let last = new Map<string, number>();
@@ -236,7 +235,7 @@ async function askFunctions(
     for (const name of gone) known.usual.delete(name);
   }
   const asked = new Set(names);
-  const gone = goneKinds(each, set, pulses, (name) => asked.has(name) && !last.has(name), nowMs);
+  const gone = goneKinds(each, (name) => asked.has(name) && !last.has(name), nowMs);
   kinds.forget(gone);
   // Without the settings it is unknown which functions are off, and quiet on purpose.
   return {

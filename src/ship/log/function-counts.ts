@@ -162,65 +162,73 @@ export function countsText(counts: readonly FunctionCount[]): string {
 
 /**
  * Their sources and kinds as JSON, apart: each name once, then for each function the numbers of its
- * sources, each followed by its time in seconds; the same of kinds, which begin with `+`, or with
- * `-` where a sender says so. null: none is known.
+ * sources, each followed by its time in seconds; the same of kinds, with a number below zero where
+ * a sender says so. null: none is known. Each append writes it: no more objects than it takes.
  */
 export function sourcesText(counts: readonly FunctionCount[]): string | null {
-  const sources = table(counts.map(({ sources = [] }) => sources.map(({ source, lastMs }) => [source, lastMs])));
-  const marked = ({ kind, lastMs, sent }: SeenKind): Mention => [`${sent ? "-" : "+"}${kind}`, lastMs];
-  const kinds = table(counts.map((count) => (count.kinds ?? []).map(marked)));
-  if (kinds[0].length > 0) return JSON.stringify([...sources, ...kinds]);
-  return sources[0].length === 0 ? null : JSON.stringify(sources);
+  const [sources, kinds] = [new Map<Source, number>(), new Map<string, number>()];
+  const seen: number[][] = [];
+  const kindsSeen: number[][] = [];
+  for (const { sources: from = [], kinds: of = [] } of counts) {
+    const own: number[] = [];
+    for (const { source, lastMs } of from) own.push(numberIn(sources, source), Math.floor(lastMs / 1_000));
+    seen.push(own);
+    const ownKinds: number[] = [];
+    for (const { kind, lastMs, sent } of of) {
+      const number = numberIn(kinds, kind);
+      ownKinds.push(sent ? -1 - number : number, Math.floor(lastMs / 1_000));
+    }
+    kindsSeen.push(ownKinds);
+  }
+  if (kinds.size > 0) return JSON.stringify([[...sources.keys()], seen, [...kinds.keys()], kindsSeen]);
+  return sources.size === 0 ? null : JSON.stringify([[...sources.keys()], seen]);
 }
 
-type Mention = [name: string, lastMs: number];
-type Table = [names: string[], numbers: number[][]];
-
-function table(all: readonly (readonly Mention[])[]): Table {
-  const numbers = new Map<string, number>();
-  const seen = all.map((mentions) =>
-    mentions.flatMap(([name, lastMs]) => {
-      const number = numbers.get(name) ?? numbers.size;
-      if (number === numbers.size) numbers.set(name, number);
-      return [number, Math.floor(lastMs / 1_000)];
-    }),
-  );
-  return [[...numbers.keys()], seen];
-}
-
-function mentions(names: readonly string[], own: readonly number[] = []): Mention[] {
-  const all: Mention[] = [];
-  for (let at = 0; at < own.length; at += 2) all.push([names[own[at] ?? 0] ?? "", (own[at + 1] ?? 0) * 1_000]);
-  return all;
+function numberIn(names: Map<string, number>, name: string): number {
+  const number = names.get(name) ?? names.size;
+  if (number === names.size) names.set(name, number);
+  return number;
 }
 
 /** The reverse of {@link countsText} and {@link sourcesText}. */
 export function parseCounts(text: string, sources: string | null = null): FunctionCount[] {
   const rows = JSON.parse(text) as [string | null, number, number, number, number][];
   // Earlier releases write no kinds.
-  const tables = sources === null ? [] : (JSON.parse(sources) as [...Table, ...Table]);
-  const [names = [], seen = [], kindNames = [], kindsSeen = []] = tables;
+  const tables = sources === null ? [] : (JSON.parse(sources) as [string[], number[][], string[], number[][]]);
+  const [names = [], seen = [], kinds = [], kindsSeen = []] = tables;
   return rows.map(([scriptName, routed, notEnabled, notRouted, lastEventMs], i) => {
-    const own = mentions(names, seen[i]).map(([source, lastMs]): SeenSource => ({ source, lastMs }));
-    const kinds = mentions(kindNames, kindsSeen[i]).map(
-      ([kind, lastMs]): SeenKind => ({
-        ...{ kind: kind.slice(1), lastMs },
-        ...(kind.startsWith("-") && { sent: true as const }),
-      }),
-    );
-    return {
-      ...{ scriptName, routed, notEnabled, notRouted, lastEventMs },
-      ...(own.length > 0 && { sources: own }),
-      ...(kinds.length > 0 && { kinds }),
-    };
+    const count: FunctionCount = { scriptName, routed, notEnabled, notRouted, lastEventMs };
+    const from: SeenSource[] = [];
+    for (const [number, lastMs] of pairs(seen[i])) from.push({ source: names[number] ?? "", lastMs });
+    if (from.length > 0) count.sources = from;
+    const of: SeenKind[] = [];
+    for (const [number, lastMs] of pairs(kindsSeen[i]))
+      of.push(
+        number < 0 ? { kind: kinds[-1 - number] ?? "", lastMs, sent: true } : { kind: kinds[number] ?? "", lastMs },
+      );
+    if (of.length > 0) count.kinds = of;
+    return count;
   });
+}
+
+function pairs(own: readonly number[] = []): [number: number, lastMs: number][] {
+  const all: [number, number][] = [];
+  for (let at = 0; at < own.length; at += 2) all.push([own[at] ?? 0, (own[at + 1] ?? 0) * 1_000]);
+  return all;
 }
 
 /** Of too many kinds some: first what the platform traced, then of each sender in turn. */
 function withinKinds(counts: FunctionCount[]): FunctionCount[] {
+  const kinds = new Set<string>();
+  let [mentions, chars] = [0, 0];
+  for (const { kinds: own = [] } of counts)
+    for (const { kind } of own) {
+      mentions += 1;
+      if (!kinds.has(kind)) chars += kind.length;
+      kinds.add(kind);
+    }
+  if (mentions <= KIND_BOUNDS.kinds && chars <= KIND_BOUNDS.chars) return counts;
   const all = counts.flatMap((count) => (count.kinds ?? []).map((seen) => ({ count, seen })));
-  const chars = [...new Set(all.map(({ seen }) => seen.kind))].reduce((sum, kind) => sum + kind.length, 0);
-  if (all.length <= KIND_BOUNDS.kinds && chars <= KIND_BOUNDS.chars) return counts;
   all.sort((a, b) => Number(a.seen.sent ?? false) - Number(b.seen.sent ?? false) || b.seen.lastMs - a.seen.lastMs);
   const known = new Set<string>();
   let left: number = KIND_BOUNDS.chars;

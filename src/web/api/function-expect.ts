@@ -1,6 +1,6 @@
 import { requireStored } from "../../base/errors.ts";
 import { watch } from "../../operate/alerts/watch.ts";
-import { shownKinds } from "../../operate/status/function-kinds.ts";
+import { type KnownKind, shownKinds } from "../../operate/status/function-kinds.ts";
 import type { Pulse } from "../../operate/status/rhythm.ts";
 import { cronKind, cronOf, SCHEDULED } from "../../ship/log/seen-kinds.ts";
 import { controlPlane, type FunctionChange } from "../../state/control/plane.ts";
@@ -37,7 +37,7 @@ async function putExpect(c: AppContext): Promise<Response> {
   return readExpect(c);
 }
 
-function presentKind({ kind, everyMinutes, facts, lastMs }: ReturnType<typeof shownKinds>[0]): ExpectView["kinds"][0] {
+function presentKind({ kind, everyMinutes, facts, lastMs }: KnownKind): ExpectView["kinds"][0] {
   const cron = cronOf(kind);
   return {
     ...{ event_type: cron === null ? kind : SCHEDULED, cron, every_minutes: everyMinutes, by: facts?.by ?? null },

@@ -54,7 +54,7 @@ class Looks {
     listened(this.pulses, heardKinds(counts, this.settings), this.#untilMs, KIND_RHYTHM_BOUNDS);
     this.#untilMs = nowMs;
     const known = knownKinds([...this.pulses], this.settings, counts);
-    const gone = goneKinds(known, this.settings, [...this.pulses], () => false, nowMs);
+    const gone = goneKinds(known, () => false, nowMs);
     for (const key of gone) this.pulses.delete(key);
     return known.flatMap((each) => (!gone.has(each.key) && isKindQuiet(each.facts, nowMs) ? [each.facts.kind] : []));
   }

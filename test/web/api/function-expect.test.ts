@@ -67,7 +67,7 @@ describe("what is expected of a function", () => {
     await put({ event_type: "scheduled", cron: TEN, every_minutes: null });
     expect(await read()).toMatchObject([{ event_type: "fetch" }]);
     expect((await call<{ id: string }[]>("GET", "/functions/scripts")).body.result).toMatchObject([{ id: "shop" }]);
-    await call("DELETE", "/functions/scripts/shop");
+    expect((await call("DELETE", "/functions/scripts/shop")).status).toBe(200);
     expect((await call("GET", path())).status).toBe(404);
   });
 
