@@ -61,4 +61,17 @@ export const WATCH_STEPS = [
       ${SAMPLES_SQL}
       ${RHYTHM_SQL}`,
   },
+  {
+    id: 2,
+    floor: 1,
+    why: "an owner resolves or ignores problems",
+    sql: `
+      CREATE TABLE problem_state (
+        id       TEXT PRIMARY KEY,            -- of the problem
+        state    TEXT NOT NULL,               -- resolved or ignored
+        at_ms    INTEGER NOT NULL,
+        by       TEXT NOT NULL,
+        until_ms INTEGER                      -- ignored until then; null: without an end
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -4,6 +4,7 @@ import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { ReplayTrouble } from "../replay/replay-status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
+import type { ProblemFact } from "./problem-rules.ts";
 
 /** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
 export const NO_ANSWER = "silent";
@@ -25,6 +26,8 @@ export interface Facts {
   failing: Answer<readonly FailingFunction[]>;
   replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
+  /** Those that are new, or came again after they were resolved. */
+  problems: Answer<readonly ProblemFact[]>;
 }
 
 /** A job as last known, without secrets. */

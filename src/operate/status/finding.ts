@@ -19,7 +19,7 @@ export interface Notice {
 
 /** A problem now, or soon. Derived from the facts alone, without regard to earlier findings. */
 export interface Finding {
-  /** One of kinds.ts. Kind, subject, rerun, receiver and sender identify a finding. */
+  /** One of kinds.ts. */
   readonly kind: string;
   readonly subject: Subject;
   /** Of a receiver of alerts that fails: which one. `name` is its owner's. */
@@ -28,6 +28,8 @@ export interface Finding {
   readonly rerun?: string;
   /** Of a finding about what a sender of events names: who, as in records; absent: the platform. */
   readonly sender?: Source;
+  /** Of a finding about a problem: its id. */
+  readonly problem?: string;
   /** Of a finding about a job that has a name: what its owner calls it. */
   readonly jobName?: string;
   /**
@@ -44,16 +46,17 @@ export interface Finding {
   readonly advice: string;
 }
 
-/** Kind, subject, rerun, receiver and sender identify a finding. */
+/** Kind, subject, rerun, receiver, sender and problem identify a finding. */
 export function keyOf({
   kind,
   subject,
   rerun,
   receiver,
   sender,
-}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "sender">): string {
+  problem,
+}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "sender" | "problem">): string {
   if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
   const own = subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"];
-  return JSON.stringify(sender === undefined ? own : [...own, { sender }]);
+  return JSON.stringify(sender === undefined && problem === undefined ? own : [...own, { sender, problem }]);
 }

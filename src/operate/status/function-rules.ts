@@ -5,7 +5,8 @@ import { type Facts, type FunctionFacts, type KnownAttachment, NO_ANSWER, type U
 import { failingFindings } from "./failing.ts";
 import { keyOf, type Subject } from "./finding.ts";
 import { type Found, head, shown, shownSome, span } from "./finding-text.ts";
-import { AFTER, isQuiet, NAMED_MAX, SENT_NAMED_MAX } from "./thresholds.ts";
+import { problemFindings } from "./problem-rules.ts";
+import { AFTER, isQuiet, NAMED_MAX, PROBLEMS_NAMED_MAX, SENT_NAMED_MAX } from "./thresholds.ts";
 
 /** Findings about functions, those known for longest first, of which some are named. */
 export function functionFindings(facts: Facts): Found[] {
@@ -18,8 +19,11 @@ export function functionFindings(facts: Facts): Found[] {
 }
 
 /** The same without a bound. */
-export function everyFunctionFinding({ functions, attachments, failing, nowMs }: Facts): Found[] {
-  const fail = failing === NO_ANSWER ? [] : failingFindings(failing);
+export function everyFunctionFinding({ functions, attachments, failing, problems, nowMs }: Facts): Found[] {
+  const fail = [
+    ...(failing === NO_ANSWER ? [] : failingFindings(failing)),
+    ...(problems === NO_ANSWER ? [] : problemFindings(problems)),
+  ];
   const undone = attachments === NO_ANSWER ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === NO_ANSWER) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;
@@ -120,7 +124,9 @@ function bounded(found: readonly Found[], fresh: ReadonlySet<string>): Found[] {
     const old = own.filter((each) => !fresh.has(keyOf(each)));
     const named =
       sender === undefined
-        ? [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) => each.slice(0, NAMED_MAX))
+        ? [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) =>
+            each.slice(0, each[0]?.problem === undefined ? NAMED_MAX : PROBLEMS_NAMED_MAX),
+          )
         : own.length === 1
           ? own
           : old.slice(0, SENT_NAMED_MAX);
@@ -130,7 +136,7 @@ function bounded(found: readonly Found[], fresh: ReadonlySet<string>): Found[] {
 }
 
 function moreFinding(sender: Source | undefined, found: readonly Found[]): Found {
-  const names = found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : []));
+  const names = [...new Set(found.flatMap(({ subject }) => (subject.type === "function" ? [subject.name] : [])))];
   return {
     ...{ subject: { type: "account" }, ...sentBy(sender), ...head("functions_more", "warning") },
     summary: `${counted(names.length, "Workers")}${sender === undefined ? "" : ` that ${shown(sender)} names`} have a problem and no finding of their own: ${shownSome(names)}.`,

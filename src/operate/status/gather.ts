@@ -6,6 +6,7 @@ import { readSnapshot } from "../../ship/job/snapshot.ts";
 import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { FunctionCount } from "../../ship/log/function-counts.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
+import type { ProblemList } from "../../ship/log/problems.ts";
 import { jobStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { FunctionSetting } from "../../state/control/function-settings.ts";
@@ -18,6 +19,8 @@ import { NO_ANSWER } from "./facts.ts";
 import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
+import { NEW_MS, problemFacts } from "./problem-rules.ts";
+import type { ProblemStates } from "./problem-states.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
@@ -27,6 +30,7 @@ import { AFTER } from "./thresholds.ts";
 export interface WatchMemory {
   samples: Samples;
   rhythm: Rhythm;
+  problems: Pick<ProblemStates, "all">;
 }
 
 /** Asked beside the readers, the log and the control plane. */
@@ -54,6 +58,7 @@ interface Answers {
   lately: Answer<FunctionCount[]>;
   replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
+  problems: Answer<ProblemList>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -74,7 +79,7 @@ export async function gather(
     }
   };
   try {
-    const answers = await askAll(env, sources, ask);
+    const answers = await askAll(env, sources, ask, platform.now());
     const before = memory.samples.state();
     if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= AFTER.queueAsked)
       answers.account = withQueue(answers.account, before.queue);
@@ -96,6 +101,10 @@ export async function gather(
         answers.account === NO_ANSWER ? NO_ANSWER : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
+      problems:
+        answers.problems === NO_ANSWER
+          ? NO_ANSWER
+          : problemFacts(answers.problems.problems, memory.problems.all(), nowMs),
     };
   } finally {
     patience.end();
@@ -112,9 +121,9 @@ function withQueue(account: AccountStatus, queue: QueueWaits | undefined): Accou
 /** @param shape of the answer; null: `question` has checked it. */
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Answer<T>>;
 
-async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
+async function askAll(env: Env, sources: Sources, ask: Ask, nowMs: number): Promise<Answers> {
   const ledger = new LogShards(env);
-  const [known, settings, account, lately, replays, attachments] = await Promise.all([
+  const [known, settings, account, lately, replays, attachments, problems] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(env.CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
@@ -127,6 +136,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
+    ask("problems", ANSWER.Problems, () => ledger.problems({ sinceMs: nowMs - NEW_MS })),
   ]);
   return {
     known,
@@ -135,6 +145,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     lately,
     replays,
     attachments,
+    problems,
   };
 }
 

@@ -1,4 +1,13 @@
-type Source = "account" | "functions" | "failing" | "replays" | "attachments" | "destination" | "reader" | "none";
+type Source =
+  | "account"
+  | "functions"
+  | "failing"
+  | "replays"
+  | "attachments"
+  | "problems"
+  | "destination"
+  | "reader"
+  | "none";
 
 /**
  * The kinds of findings of the rules, in the order in which they are listed, each with the part
@@ -59,6 +68,8 @@ export const KIND_SOURCES = {
   function_quiet: "functions",
   function_never_seen: "functions",
   function_failing: "failing",
+  problem_new: "problems",
+  problem_regressed: "problems",
   attachment_undone: "attachments",
   attachment_unknown: "attachments",
 } as const satisfies Readonly<Record<string, Source>>;

@@ -54,7 +54,8 @@ function inOrder(a: Found, b: Found): number {
     compared(a.subject, b.subject) ||
     KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
     (a.rerun ?? "").localeCompare(b.rerun ?? "") ||
-    (a.sender ?? "").localeCompare(b.sender ?? "")
+    (a.sender ?? "").localeCompare(b.sender ?? "") ||
+    (a.problem ?? "").localeCompare(b.problem ?? "")
   );
 }
 
@@ -85,7 +86,7 @@ export function keysIn(facts: Facts): FoundKeys {
  */
 export function isUnknown(
   facts: Facts,
-  finding: Pick<Finding, "subject" | "kind" | "rerun" | "sender">,
+  finding: Pick<Finding, "subject" | "kind" | "rerun" | "sender" | "problem">,
   keys: FoundKeys = keysIn(facts),
 ): boolean {
   const { subject, rerun } = finding;
@@ -97,7 +98,7 @@ export function isUnknown(
   switch (subject.type) {
     case "account":
       if (of === "functions_more")
-        return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;
+        return facts.functions === NO_ANSWER || [facts.attachments, facts.failing, facts.problems].includes(NO_ANSWER);
       if (of === "no_job_enabled") return !facts.controlAnswered;
       if (of === "no_events") return !facts.controlAnswered || isSilenceUnknown(facts);
       return false;

@@ -8,6 +8,8 @@ import type { Health } from "./function-health.ts";
 /** The events of one function in one part. */
 export interface PartFunction {
   scriptName: string;
+  /** Id of the deployed version that ran; absent: unknown. */
+  version?: string;
   records: number;
   /** Time of the latest event, in ms since the epoch. */
   lastEventMs: number;

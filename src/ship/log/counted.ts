@@ -25,12 +25,19 @@ export function countedPart(
   isRouted: boolean,
 ): CountedPart {
   const sum = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
-  const counted = functions.map(({ scriptName, records, lastEventMs, health }): CountedFunction => {
+  const counted = functions.map(({ scriptName, version, records, lastEventMs, health }): CountedFunction => {
     const fate = off.has(scriptName) ? "notEnabled" : isRouted ? "routed" : "notRouted";
     sum.events += records;
     sum[fate] += records;
     const none = { routed: 0, notEnabled: 0, notRouted: 0 };
-    return { scriptName, ...none, [fate]: records, lastEventMs, ...(fate !== "notEnabled" && { health }) };
+    return {
+      scriptName,
+      ...none,
+      [fate]: records,
+      lastEventMs,
+      ...(version !== undefined && { version }),
+      ...(fate !== "notEnabled" && { health }),
+    };
   });
   const head = { id, takenInMs, bytes, ...(source !== undefined && { source }), ...(inSeconds && { inSeconds }) };
   return { ...head, ...sum, functions: counted };

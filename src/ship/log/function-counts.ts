@@ -20,6 +20,8 @@ export interface FunctionCount {
 
 /** Events of one function in one message. */
 export interface CountedFunction extends FunctionCount {
+  /** Id of the deployed version that ran; absent: unknown. */
+  version?: string;
   /** How its invocations went; absent: they were not enabled. */
   health?: Health;
 }

@@ -5,7 +5,7 @@ import { fairly, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
-import { addedHealth, type Health, invocations, NO_HEALTH } from "./function-health.ts";
+import { addedHealth, type Health, invocations, NO_HEALTH, storedHealth, withoutProblems } from "./function-health.ts";
 
 /** How many hours of health are kept, the one that is not over included: 30 days. */
 export const FUNCTION_HEALTH_HOURS = 720;
@@ -38,6 +38,8 @@ export interface HourHealth {
   source: Source;
   /** Since the epoch, by time of intake. */
   hour: number;
+  /** Id of the deployed version; absent: unknown. */
+  version?: string;
   health: Health;
   /** Other functions were summed in this hour, and this one may be among them in part. */
   isPartial: boolean;
@@ -182,7 +184,7 @@ export class HealthHours extends Tables {
       hour,
       named.sort(([, a], [, b]) => byWorth(ranOf(a), ranOf(b))).map(([key]) => key),
     );
-    const others = [...functions].filter(([key]) => !kept.has(key)).map(([, health]) => ({ ...health, errors: [] }));
+    const others = [...functions].filter(([key]) => !kept.has(key)).map(([, health]) => withoutProblems(health));
     return [...named.filter(([key]) => kept.has(key)), [SUMMED, others.reduce(addedHealth, NO_HEALTH)]];
   }
 
@@ -210,7 +212,7 @@ export class HealthHours extends Tables {
       for (const [key, health] of named.filter(([key]) => !kept.has(key))) {
         if (before.has(key)) this.sql.run`DELETE FROM function_health WHERE hour = ${hour} AND function = ${key}`;
         all.delete(key);
-        all.set(SUMMED, addedHealth(all.get(SUMMED) ?? NO_HEALTH, { ...health, errors: [] }));
+        all.set(SUMMED, addedHealth(all.get(SUMMED) ?? NO_HEALTH, withoutProblems(health)));
       }
       for (const [key, health] of all)
         if (health !== before.get(key))
@@ -238,11 +240,11 @@ const SUMMED = "null";
  * The key of a function: the JSON of its name, and where it is not the platform that names it, a
  * blank and the source. So a sender that uses the name of another's function changes nothing of it.
  */
-function keyOf(scriptName: string, source: Source): string {
+export function keyOf(scriptName: string, source: Source): string {
   return JSON.stringify(scriptName) + (source === TRACED ? "" : ` ${source}`);
 }
 
-function ofKey(key: string): Pick<FunctionSlots, "scriptName" | "source"> {
+export function ofKey(key: string): Pick<FunctionSlots, "scriptName" | "source"> {
   const [name = '""'] = /^"(?:[^"\\]|\\.)*"/.exec(key) ?? [];
   return { scriptName: JSON.parse(name) as string, source: name === key ? TRACED : key.slice(name.length + 1) };
 }
@@ -336,7 +338,7 @@ function add(hours: Map<number, Map<string, Health>>, hour: number, key: string,
   const functions = hours.get(hour) ?? new Map<string, Health>();
   hours.set(hour, functions);
   const before = functions.get(key);
-  functions.set(key, before === undefined ? health : addedHealth(before, health));
+  functions.set(key, before === undefined ? storedHealth(health) : addedHealth(before, health));
 }
 
 function slotOf(timeMs: number): number {

@@ -6,6 +6,7 @@ import type { HourHealth } from "./function-health-hours.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
+import { joinedProblems, type ProblemList, type ProblemQuery } from "./problems.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
 
@@ -78,7 +79,12 @@ export class LogShards {
 
   /** As the method of each shard: an hour may be there several times. */
   async functionHealth(scriptName: string, since: number, until: number): Promise<HourHealth[]> {
-    return (await this.each((shard) => shard.functionHealth(scriptName, since, until) as Promise<HourHealth[]>)).flat();
+    const ask = (shard: Shard) => shard.functionHealth(scriptName, since, until) as Promise<unknown>;
+    return ((await this.each(ask)) as HourHealth[][]).flat();
+  }
+
+  async problems(query: ProblemQuery = {}): Promise<ProblemList> {
+    return joinedProblems(await this.each((shard) => shard.problems(query) as Promise<ProblemList>));
   }
 
   /** As the method of each shard. */

@@ -51,6 +51,7 @@ import {
   recordsOf,
 } from "./offers.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
+import { type ProblemList, type ProblemQuery, Problems } from "./problems.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { SentPlaces } from "./sent-places.ts";
@@ -102,6 +103,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #health: HealthHours;
+  readonly #problems: Problems;
   readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -132,6 +134,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
     this.#health = new HealthHours(sql);
+    this.#problems = new Problems(sql);
     this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
@@ -278,6 +281,7 @@ export class TraceLog extends DurableObject<Env> {
       {
         ...{ queue, work, keptSinceMs },
         health: this.#health.add(counted, nowMs),
+        problems: this.#problems.add(counted, nowMs),
         hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
         readers: this.#readers.text(),
         lastBlock: this.#lastBlock,
@@ -731,6 +735,11 @@ export class TraceLog extends DurableObject<Env> {
     return this.#health.of(scriptName, since, until, platform.now());
   }
 
+  /** As {@link Problems.list}. */
+  problems(query: ProblemQuery): ProblemList {
+    return this.#problems.list(query);
+  }
+
   /**
    * Forgets a function's name. Its counts stay in the sum, without a name; later events are counted
    * anew.
@@ -739,6 +748,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#transaction(() => {
       this.#functions.forget(scriptName);
       this.#health.forget(scriptName, platform.now());
+      this.#problems.forget(scriptName);
     });
   }
 
@@ -841,6 +851,7 @@ export class TraceLog extends DurableObject<Env> {
       SELECT readers, last_block FROM state`;
     this.#lastBlock = last_block;
     this.#blocks.load();
+    this.#problems.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }
 }

@@ -393,7 +393,7 @@ it("a malformed configuration is named, by the watch and by every answer", async
   const settings = { SECRETS_KEY: "hunter2" };
   const findings = await runInDurableObject(env.READERS.getByName("memory"), async (_object, { storage }) => {
     storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL);
-    const memory = { samples: new Samples(storage.sql), rhythm: new Rhythm(storage.sql) };
+    const memory = { samples: new Samples(storage.sql), rhythm: new Rhythm(storage.sql), problems: { all: () => [] } };
     return findingsOf(await gather({ ...env, ...settings } as Env, memory, { now: () => NOON }));
   });
   expect(findings).toMatchObject([

@@ -4,7 +4,14 @@ import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { PartHead } from "../../../src/ship/log/append-types.ts";
-import { addedHealth, type Health, invocations, NO_HEALTH } from "../../../src/ship/log/function-health.ts";
+import {
+  addedHealth,
+  type ErrorCount,
+  type Health,
+  invocations,
+  NO_HEALTH,
+  problemsOf,
+} from "../../../src/ship/log/function-health.ts";
 import {
   DETAILED_MAX,
   type FunctionSlots,
@@ -25,9 +32,21 @@ const wentWell = (count: number, ms = 10): Health => ({
   ...{ wall: [ms, count], cpu: [1, count], errors: [] },
 });
 
+/** Of the problem with this message. */
+const errorOf = (count: number, atMs: number, message: string): ErrorCount => ({
+  ...{ id: `id of ${message}`, name: "Error", message, frame: "", count },
+  ...{ firstMs: atMs, lastMs: atMs, firstRay: "8f", lastRay: "8f" },
+});
+
+/** Names of outcomes, so long that a row has no room for those of many functions. */
+const LONG = Array.from({ length: 20 }, (_, i) => ({
+  outcome: "\u20ac".repeat(39) + String.fromCharCode(97 + i),
+  count: 1,
+}));
+
 const failing = (count: number, atMs: number, message = "out of tea"): Health => ({
   ...{ outcomes: [{ outcome: "exception", count }], failed: count, serverErrors: 0, wall: [2, count], cpu: [1, count] },
-  errors: [{ name: "Error", message, count, firstMs: atMs, lastMs: atMs, rayId: "8f" }],
+  errors: [errorOf(count, atMs, message)],
 });
 
 type Shares = Readonly<Record<string, Health>>;
@@ -96,7 +115,7 @@ describe("a part is in the health of its functions once", () => {
           expect(invocations(found)).toBe(counts.get(scriptName) ?? 0);
           expect(found.failed).toBe(health.failed);
           expect([found.wall, found.cpu]).toEqual([health.wall, health.cpu]);
-          expect(found.errors.map((each) => each.count)).toEqual(health.errors.map((each) => each.count));
+          expect(problemsOf(found)).toEqual(problemsOf(health));
         }
       }),
       { numRuns: 15 },
@@ -168,21 +187,16 @@ describe("what is written", () => {
 
   it("becomes rows early where it would be too large for one", async () => {
     setClock(NOON);
-    const errors = (n: number) =>
-      Array.from({ length: 16 }, (_, i) => ({
-        ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
-        ...{ firstMs: NOON, lastMs: NOON, rayId: `${n}` },
-      }));
-    const shares = Object.fromEntries(
-      Array.from({ length: 190 }, (_, n) => [`f${n}`, { ...wentWell(1), errors: errors(n) }]),
-    );
+    const many = Array.from({ length: 200 }, (_, ms) => [ms, 1_000]).flat();
+    const large = { ...failing(1, NOON), outcomes: LONG, wall: many, cpu: many };
+    const shares = Object.fromEntries(Array.from({ length: 190 }, (_, n) => [`f${n}`, large]));
     await count(shares, NOON);
     expect(await rows()).toHaveLength(190);
     await count(shares, NOON);
     expect(await rows()).toHaveLength(190);
     const [found] = await of("f7");
-    expect(found?.health).toMatchObject({ outcomes: [{ outcome: "ok", count: 2 }] });
-    expect(found?.health.errors.map((each) => each.count)).toEqual(Array(16).fill(2));
+    expect(found?.health.outcomes).toEqual(LONG.map((each) => ({ ...each, count: 2 })));
+    expect(found?.health.problems).toEqual([["id of out of tea", 2]]);
   });
 
   it("is kept for thirty days, and forgotten with the function", async () => {
@@ -240,18 +254,14 @@ describe("the last hour of functions that fail", () => {
   ])("has one that fails always, among very many that fail now and then: %s", async (_what, runs) => {
     const clock = setClock(NOON);
     const seldom = { ...wentWell(10_000), outcomes: [{ outcome: "ok", count: 10_000 }], failed: 1 };
-    const long = Array.from({ length: 16 }, (_, i) => ({
-      ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
-      ...{ firstMs: NOON, lastMs: NOON, rayId: "8f" },
-    }));
-    const others = { ...seldom, ...(runs > 1 && { errors: long }) };
+    const others = { ...seldom, ...(runs > 1 && { outcomes: LONG.map((each) => ({ ...each, count: 500 })) }) };
     await count(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`busy ${n}`, others])), NOON);
     await count({ shop: failing(40, NOON) }, NOON);
     await count(Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`busy ${n}`, seldom])), NOON);
     expect((await asked()).find(({ scriptName }) => scriptName === "shop")?.slots[0]?.failed).toBe(40);
     clock.advance(HOUR_MS + 300_000);
     await count({ till: wentWell(1) }, clock.nowMs());
-    expect(sumOf(await of("shop")).errors.map((each) => each.count)).toEqual([40]);
+    expect(sumOf(await of("shop")).problems).toEqual([["id of out of tea", 40]]);
   });
 
   it("is summed over shards", async () => {
@@ -280,7 +290,7 @@ describe("names that a sender makes up", () => {
     clock.advance(HOUR_MS + 300_000);
     await count({ other: wentWell(1) }, clock.nowMs());
     expect(await rows()).toHaveLength(DETAILED_MAX + 1);
-    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
+    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, problems: [["id of out of tea", 40]] });
     expect(invocations(sumOf(await of("till")))).toBe(3);
     expect(await crowded()).toEqual([{ source: "http:ci", what: "summed" }]);
   });
@@ -294,15 +304,13 @@ describe("names that a sender makes up", () => {
 
   it("hide none whose hour has become rows early", async () => {
     setClock(NOON);
-    const errors = Array.from({ length: 16 }, (_, i) => ({
-      ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
-      ...{ firstMs: NOON, lastMs: NOON, rayId: "" },
-    }));
-    for (const run of [0, 1]) await count(madeUp({ ...failing(1, NOON), errors }, run), NOON, 0, "http:ci");
+    const many = Array.from({ length: 200 }, (_, ms) => [ms, 1_000]).flat();
+    const large = { ...failing(1, NOON), outcomes: LONG, wall: many, cpu: many };
+    for (const run of [0, 1]) await count(madeUp(large, run), NOON, 0, "http:ci");
     expect(await rows()).toHaveLength(DETAILED_MAX + 1);
     await count({ shop: failing(40, NOON) }, NOON);
-    await count({ ...madeUp({ ...failing(1, NOON), errors }, 2) }, NOON, 0, "http:ci");
-    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
+    await count({ ...madeUp(large, 2) }, NOON, 0, "http:ci");
+    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, problems: [["id of out of tea", 40]] });
     expect(await rows()).toHaveLength(DETAILED_MAX + 1);
   });
 
@@ -315,7 +323,7 @@ describe("names that a sender makes up", () => {
     expect(own?.slots).toMatchObject([{ events: 40, failed: 40 }]);
     const found = await of("shop");
     expect(new Set(found.map(({ source }) => source))).toEqual(new Set(["tail", 'http:"x" \\']));
-    expect(found.find(({ source }) => source === "tail")?.health.errors).toMatchObject([{ message: "out of tea" }]);
+    expect(found.find(({ source }) => source === "tail")?.health.problems).toEqual([["id of out of tea", 40]]);
     await shard(0).forgetFunction("shop");
     expect([await of("shop"), (await both().status()).failing]).toEqual([[], []]);
   });
