@@ -24,6 +24,7 @@ import { objectRoutes } from "./api/objects.ts";
 import { ownershipRoutes } from "./api/ownership.ts";
 import { isForPlatform, PASS_MS, passOn } from "./api/platform-pass.ts";
 import { previewRoutes } from "./api/preview.ts";
+import { problemRoutes } from "./api/problems.ts";
 import { replayRoutes } from "./api/replay.ts";
 import type { Insiders } from "./api/requests.ts";
 import { ELSEWHERE, EVERYWHERE, numbered } from "./api/requests.ts";
@@ -75,6 +76,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...statusRoutes,
       ...webhookRoutes,
       ...alertRoutes,
+      ...problemRoutes,
       ...usageRoutes,
       ...auditRoutes,
     },

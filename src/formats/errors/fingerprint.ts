@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { cut } from "../../base/bytes.ts";
-import { topFrame } from "./frame.ts";
+import { SHORT, topFrame } from "./frame.ts";
 import { masked } from "./mask.ts";
 import { skeletonOf } from "./skeleton.ts";
 
@@ -29,7 +29,7 @@ export function causeOf(error: { name: string; message: string; stack: string })
 /** Without what bundlers add; a minifier's name of a class says nothing. */
 function nameOf(name: string): string {
   const own = name.replace(/^_+(?=[A-Z])|(?<=Error|Exception)\d+$/g, "");
-  return own.length <= 2 ? "Error" : cut(own, NAME_MAX);
+  return own === "" || SHORT.test(own) ? "Error" : cut(own, NAME_MAX);
 }
 
 /** Of errors that list what is wrong with an input, the list is no cause of its own. */

@@ -12,7 +12,7 @@ const FOREIGN =
   /(?:^|[/\\])node_modules[/\\]|^(?:node|native|cloudflare(?:-internal)?|workerd|internal|wasm|evalmachine)\b|<anonymous>|^index \d+$/;
 
 /** Names that a minifier gives, and what it makes different with each build. */
-const SHORT = /^(?:[\w$]{1,2}|(?=.*[\d$_])[\w$]{3}|[a-z][A-Z]\w|[a-z]\w?[A-Z])$/;
+export const SHORT = /^(?:[\w$]{1,2}|(?=.*[\d$_])[\w$]{3}|[a-z][A-Z]\w|[a-z]\w?[A-Z])$/;
 
 /** Handlers of the runtime, and its classes: whatever goes wrong in a Worker passes them. */
 const EVERYWHERE =

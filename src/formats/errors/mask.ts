@@ -9,9 +9,17 @@ const READ_MAX = 1_000;
 
 const LONG_MAX = 20_000;
 
-/** Masks of messages that came before; cleared when they are so many. */
+/** Masks of messages that came before, and of what numbers leave of them. */
+const whole = new Map<string, string>();
 const known = new Map<string, string>();
+/** Either is cleared when it has so many. */
 const KNOWN_MAX = 500;
+
+function note(into: Map<string, string>, text: string, mask: string): string {
+  if (into.size >= KNOWN_MAX) into.clear();
+  into.set(text, mask);
+  return mask;
+}
 
 /**
  * A message without what differs each time: ids, numbers, times, addresses, paths, quoted values,
@@ -21,24 +29,24 @@ const KNOWN_MAX = 500;
  * {@link READ_MAX} says.
  */
 export function masked(message: string): string {
+  const before = whole.get(message);
+  if (before !== undefined) return before;
   // A long one is mostly JSON, and what is behind it says more.
   const head = message.length > READ_MAX ? withoutJson(cut(message, LONG_MAX)) : message;
-  const text = withoutNumbers(cut(head, READ_MAX));
-  const before = known.get(text);
-  if (before !== undefined) return before;
-  if (known.size >= KNOWN_MAX) known.clear();
-  let mask = cut(details(text), MESSAGE_MAX);
-  // What is cut off may change what the rest looks like.
-  for (let round = 0; round < ROUNDS_MAX; round++) {
-    const next = cut(details(withoutNumbers(mask)), MESSAGE_MAX);
-    if (next === mask) break;
-    mask = next;
-  }
-  known.set(text, mask);
-  return mask;
+  const mask = settled(withoutNumbers(cut(head, READ_MAX)), 0);
+  return message.length > READ_MAX ? mask : note(whole, message, mask);
 }
 
 const ROUNDS_MAX = 5;
+
+/** Masks until nothing changes: what is masked, or cut off, may change what the rest looks like. */
+function settled(text: string, round: number): string {
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const next = cut(details(text), MESSAGE_MAX);
+  const mask = next === text || round === ROUNDS_MAX ? next : settled(withoutNumbers(next), round + 1);
+  return note(known, text, mask);
+}
 
 /** The class of a status stays: `4xx` and `5xx` are different problems. */
 const STATUS = /\b(status(?: ?code)?[:=]? ?|HTTP[ /:]*)([1-5])\d\d(?!\d)/gi;
@@ -48,12 +56,14 @@ const NUMBERS =
   /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![0-9a-z])(?=[a-f]*[0-9])[0-9a-f]{6,}(?![0-9a-z])|[0-9]+(?!xx)/gi;
 
 /**
- * The cheap part, which most messages of a kind have in common. Numbers become `0` here, so that
- * the rest can tell them.
+ * The cheap part: messages of a kind mostly have the rest in common. Numbers become `0` here, so
+ * that the rest can tell them.
  */
 function withoutNumbers(message: string): string {
   const text = /status|http/i.test(message) ? message.replace(STATUS, "$1$2xx") : message;
-  return text.replace(NUMBERS, "0");
+  const plain = text.replace(NUMBERS, "0");
+  // What is quoted in JSON may be a code.
+  return /["'`]/.test(plain) && !/[{[]/.test(plain) ? plain.replace(PLAIN_QUOTED, quotedOf) : plain;
 }
 
 function details(text: string): string {
@@ -82,20 +92,10 @@ function chunkOf(chunk: string): string {
 const SHORT_NAME =
   /(?<![\w$.#'"-])[A-Za-z_$][\w$]?(?=[\w$.[\]()?]{0,80} is not (?:a function|iterable|defined|a constructor|an object))(?![\w$])/g;
 
-const QUOTED = new RegExp(
-  [
-    "(?<![\\p{L}\\p{N}])'[^']{0,300}'(?![\\p{L}\\p{N}])",
-    '"[^"]{0,300}"',
-    "`[^`]{0,300}`",
-    "[„“”][^“”„]{0,300}[“”]",
-    "«[^»]{0,300}»",
-    "‹[^›]{0,300}›",
-    "‘[^’]{0,300}’",
-    "「[^」]{0,300}」",
-    "『[^』]{0,300}』",
-  ].join("|"),
-  "gu",
-);
+const PLAIN_QUOTED = /"[^"]{0,300}"|(?<![A-Za-z0-9])'[^']{0,300}'(?![A-Za-z0-9])|`[^`]{0,300}`/g;
+
+const QUOTED =
+  /(?<![\p{L}\p{N}])'[^']{0,300}'(?![\p{L}\p{N}])|"[^"]{0,300}"|`[^`]{0,300}`|[„“”][^“”„]{0,300}[“”]|«[^»]{0,300}»|‹[^›]{0,300}›|‘[^’]{0,300}’|「[^」]{0,300}」|『[^』]{0,300}』/gu;
 
 const FILE =
   "(?:png|jpe?g|gif|webp|avif|svg|ico|pdf|csv|json|xml|txt|html?|css|zip|gz|tar|mp[34]|webm|wav|docx?|xlsx?|parquet|log|bin|wasm)";
@@ -106,7 +106,7 @@ const VALUES = new RegExp(
     `([a-z][a-z0-9+.-]{1,15}://[^\\s"'\`<>(){}|,;]{1,1000})`,
     `(?:data:[\\w/+.-]{1,60}[;,][^\\s"']*`,
     `eyJ[\\w-]{5,}(?:\\.[\\w-]*){0,2}`,
-    `(?<![\\w.+%@-])[\\w.+%-]{1,64}@[\\w-]{1,63}(?:\\.[\\w-]{1,63})+`,
+    `(?<![\\p{L}\\p{N}_.+%@-])[\\p{L}\\p{N}_.+%-]{1,64}@[\\p{L}\\p{N}-]{1,63}(?:\\.[\\p{L}\\p{N}-]{1,63})+`,
     `(?<![\\p{L}\\p{N}:])(?:[0-9a-fA-F]{0,4}:){2,9}[0-9a-fA-F]{0,4}(?![\\p{L}\\p{N}:])`,
     `(?<![\\p{L}\\p{N}\\])}#/\\\\])(?:[A-Za-z]:\\\\|~/|\\.{0,2}[/\\\\])(?=[^\\s]{0,20}[\\p{L}\\p{N}#_-])[^\\s"'\`,;()<>|]+)`,
     `((?<![\\p{L}\\p{N}])[\\w.-]{0,20}(?:[iI][dD]|[kK]ey|token|hash|sha|etag|uuid|user|email|name|session|ray)[=:](?!null|undefined|[\\s/])["']?[^\\s"',;&)}\\]]+["']?)`,
@@ -124,7 +124,7 @@ type Values = [url?: string, keyed?: string, blob?: string, path?: string, host?
 function maskedValue(text: string, ...[url, keyed, blob, path, host, word]: Values): string {
   if (word !== undefined) return wordOf(word);
   if (url !== undefined) return urlOf(url);
-  if (blob !== undefined) return /[+/=]/.test(blob) && isRandom(blob) ? "#" : pathOf(blob);
+  if (blob !== undefined) return blob.endsWith("=") || (/[+/=]/.test(blob) && isRandom(blob)) ? "#" : pathOf(blob);
   if (path !== undefined) return pathOf(path);
   if (host !== undefined) return hostOf(host);
   return keyed === undefined ? "#" : `${text.slice(0, /[=:]/.exec(text)?.index)}=#`;
@@ -152,7 +152,10 @@ const NAMED_AS = /^ (?:argument|parameter|option|property|field|column|header|me
 function quotedOf(quoted: string, at: number, all: string): string {
   const text = quoted.slice(1, -1);
   const [before, after] = [all.slice(Math.max(0, at - 24), at), all.slice(at + quoted.length, at + quoted.length + 12)];
-  const isName = /^[\p{L}_$][\p{L}\p{N}_$.-]{0,60}$/u.test(text) && (NAMED_BY.test(before) || NAMED_AS.test(after));
+  const isName =
+    text.length <= 61 &&
+    /^[\p{L}_$][\p{L}\p{N}_$.-]{0,60}$/u.test(text) &&
+    (NAMED_BY.test(before) || NAMED_AS.test(after));
   // Of a table.
   const isKey = /^[a-z_]+\.[A-Za-z_]+$/.test(text) && /\bkey $/.test(before);
   if (isName || isKey) return `'${text.split(".").map(wordOf).join(".")}'`;
@@ -175,11 +178,11 @@ function pathOf(path: string): string {
  */
 function wordOf(word: string): string {
   if (/^[1-5]xx$/.test(word)) return word;
-  if (isRandom(word)) return `${/^(?:[a-z]{2,7}_){1,2}(?=.{6})/.exec(word)?.[0] ?? ""}#`;
+  if (isRandom(word)) return `${/^(?:[a-z]{2,7}_){1,2}(?=[A-Za-z0-9]{6,}$)/.exec(word)?.[0] ?? ""}#`;
   const hasDigit = /\p{N}/u.test(word);
   if (!hasDigit && word.length < 6) return word;
   const parts = word.replace(/[^_-]+/g, (part) => partOf(part, hasDigit));
-  return hasDigit ? parts.replace(/^[_-]+(?=#)|(?<=#)[_-]+$/g, "") : parts;
+  return parts === word ? word : parts.replace(/^[_-]+(?=#)|(?<=#)[_-]+$/g, "");
 }
 
 function partOf(part: string, isMixed: boolean): string {
@@ -215,14 +218,13 @@ function isRandom(word: string): boolean {
   return isMixedUp(word) && upper / length >= 0.38 && upper / length <= 0.85;
 }
 
+/** Of some languages, in full or as English shortens them. */
 const MONTH =
-  "(?:jan|feb|fév|mär|mar|apr|avr|abr|may|mai|jun|juin|juil|jul|aug|août|ago|sep|okt|oct|nov|dez|dec|déc|dic|ene)\\p{L}*\\.?";
-const NAMED_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\\.?";
-const DAY = "(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?";
-
-/** Dates in words, in some languages. */
+  "(?:Jan(?:uary?|vier)?|Feb(?:ruary?|rero)?|Février|Mar(?:ch|s|zo)?|März|Mayo?|Mai|Apr(?:il)?|Avril|Abril|June?|Juni?o?|Juin|July|Juli?o?|Juillet|Aug(?:ust)?|Août|Agosto|Sep(?:t|tember|tembre|tiembre)?|O[ck]t(?:ober|obre|ubre)?|Nov(?:ember|embre|iembre)?|De[cz](?:ember)?|Décembre|Dic(?:iembre)?|Enero)\\.?(?![\\p{L}\\p{N}])";
+const DAY = "(?:\\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?";
 const DATES = new RegExp(`#\\.? (?:de )?${MONTH} (?:de )?#`, "giu");
-const ENGLISH_DATES = new RegExp(`${DAY}(?:${NAMED_MONTH} #|#,? ${NAMED_MONTH}(?![a-z])(?: #)?)`, "g");
+const NAMED_DATES = new RegExp(`${DAY}(?<!\\p{L})(?:${MONTH} #|#,? ${MONTH}(?: #)?)`, "gu");
+
 /** Of times and sizes, which change with the number. */
 const UNITS =
   /# ?(?:ns|µs|ms|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|B|bytes?|[kKMGT]i?B|%|AM|PM|UTC|GMT|秒|分|毫秒)(?![\p{L}\p{N}_])/gu;
@@ -231,7 +233,7 @@ const ROW = /(?:(?<![\p{L}\p{N}])[-+~≈$€£¥])?#+(?:(?:, ?| ?[-–:./|_×~+]
 
 function collapsed(text: string): string {
   let short = text.replace(UNITS, "#").replace(ROW, "#");
-  if (/\p{L} #|# \p{L}/u.test(short)) short = short.replace(ENGLISH_DATES, "#").replace(DATES, "#");
+  if (/\p{L} #|# \p{L}/u.test(short)) short = short.replace(NAMED_DATES, "#").replace(DATES, "#");
   return short.replace(UNITS, "#").replace(ROW, "#");
 }
 

@@ -51,10 +51,8 @@ function wordsOf(masked: string, least: number): string {
   return words.join(" ");
 }
 
-/** The word, or the end of an address's host; none: it is a value, or small. */
+/** The word; none: it is a value, or small. */
 function saidBy(word: string, begins: boolean): string[] {
-  const [, host] = /^[a-z]+:\/\/(?:#\.)?([a-z.-]+)/.exec(word) ?? [];
-  if (host !== undefined) return [host];
   if (/^(?:'[^']+'|[45]xx)$/.test(word)) return [word];
   if (word.length < 2 || MONEY.test(word) || SMALL.has(word.toLowerCase()) || !NAME.test(word)) return [];
   const isName = !begins && /^\p{Lu}\p{Ll}/u.test(word) && !/[._$]|(?:Error|Exception)$/.test(word);

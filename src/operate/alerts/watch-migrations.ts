@@ -74,4 +74,17 @@ export const WATCH_STEPS = [
       ALTER TABLE mute ADD COLUMN by TEXT;`,
   },
   { id: 3, floor: 1, why: "rhythms by kind of event", sql: KIND_RHYTHM_SQL },
+  {
+    id: 4,
+    floor: 1,
+    why: "an owner resolves or ignores problems",
+    sql: `
+      CREATE TABLE problem_state (
+        id       TEXT PRIMARY KEY,            -- of the problem
+        state    TEXT NOT NULL,               -- resolved or ignored
+        at_ms    INTEGER NOT NULL,
+        by       TEXT NOT NULL,
+        until_ms INTEGER                      -- ignored until then; null: without an end
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -10,6 +10,7 @@ import { kindName, nextDueMs } from "../status/function-kinds.ts";
 import { gather, type WatchMemory } from "../status/gather.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "../status/kinds.ts";
 import { noticesOf } from "../status/notices.ts";
+import { type ProblemState, ProblemStates } from "../status/problem-states.ts";
 import type { QueueWaits } from "../status/queue-waits.ts";
 import { type Pulse, Rhythm } from "../status/rhythm.ts";
 import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
@@ -88,7 +89,7 @@ export interface Snapshot {
 /** Checks all parts, remembers since when something is wrong, and calls the webhook. */
 export class Watch extends DurableObject<Env> {
   readonly #alarm: Alarm;
-  readonly #memory: WatchMemory;
+  readonly #memory: WatchMemory & { problems: ProblemStates };
   readonly #receivers: Receivers;
   readonly #incidents: IncidentRows;
   #latest: Snapshot | null = null;
@@ -109,7 +110,10 @@ export class Watch extends DurableObject<Env> {
     migrate(ctx.storage, WATCH_STEPS);
     const { sql } = ctx.storage;
     this.#alarm = new Alarm(ctx.storage);
-    this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql), kinds: new Rhythm(sql, "kinds") };
+    this.#memory = {
+      ...{ samples: new Samples(sql), problems: new ProblemStates(sql) },
+      ...{ rhythm: new Rhythm(sql), kinds: new Rhythm(sql, "kinds") },
+    };
     this.#receivers = new Receivers(ctx.storage, env, platform);
     this.#incidents = new IncidentRows(sql, this.#receivers);
   }
@@ -223,6 +227,17 @@ export class Watch extends DurableObject<Env> {
       this.#arm();
       return isKnown;
     });
+  }
+
+  /** What owners decided about problems. */
+  problemStates(): ProblemState[] {
+    return this.#memory.problems.all();
+  }
+
+  /** As {@link ProblemStates.put}; the next check sees it. */
+  setProblem(id: string, state: Omit<ProblemState, "id"> | null): void {
+    this.ctx.storage.transactionSync(() => this.#memory.problems.put(id, state));
+    this.#latest = null;
   }
 
   /** Whether a receiver may be tested now; if so, not again for {@link TEST_EVERY_MS}. */

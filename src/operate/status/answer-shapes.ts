@@ -120,7 +120,16 @@ const Attachments = z.array(
   }),
 );
 
-export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Searches, Attachments } as const;
+const Problems = z.looseObject({
+  problems: z.array(
+    z.looseObject({
+      ...{ id: z.string(), scriptName: z.string(), source: z.string() },
+      ...{ count: z.number(), bornMs: z.number(), seenMs: z.number() },
+    }),
+  ),
+});
+
+export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Searches, Attachments, Problems } as const;
 
 /** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {

@@ -4,6 +4,7 @@ import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { ReplayTrouble } from "../replay/replay-status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
+import type { ProblemFact } from "./problem-rules.ts";
 import type { SearchFact } from "./search-rules.ts";
 import type { SlowFunction } from "./slow.ts";
 
@@ -31,6 +32,8 @@ export interface Facts {
   attachments: Answer<readonly KnownAttachment[]>;
   /** Saved searches with an alert. */
   searches: Answer<readonly SearchFact[]>;
+  /** Those that are new, or came again after they were resolved. */
+  problems: Answer<readonly ProblemFact[]>;
 }
 
 /** A job as last known, without secrets. */

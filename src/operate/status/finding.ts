@@ -21,7 +21,7 @@ export interface Notice {
 
 /** A problem now, or soon. Derived from the facts alone, without regard to earlier findings. */
 export interface Finding {
-  /** One of kinds.ts. Kind, subject, rerun, receiver, event kind and sender identify a finding. */
+  /** One of kinds.ts. */
   readonly kind: string;
   readonly subject: Subject;
   /** Of a receiver of alerts that fails: which one. `name` is its owner's. */
@@ -32,6 +32,8 @@ export interface Finding {
   readonly sender?: Source;
   /** Of a finding about a kind of event of the function: which, as of `SeenKind`. */
   readonly eventKind?: string;
+  /** Of a finding about a problem: its id. */
+  readonly problem?: string;
   /** Of a finding about a job that has a name: what its owner calls it. */
   readonly jobName?: string;
   /**
@@ -68,7 +70,7 @@ export interface RecordPlace {
   readonly rayId: string | null;
 }
 
-/** What identifies a finding. */
+/** What identifies a finding: kind, subject, rerun, receiver, event kind, sender, problem. */
 export function keyOf({
   kind,
   subject,
@@ -76,11 +78,12 @@ export function keyOf({
   receiver,
   eventKind,
   sender,
-}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "eventKind" | "sender">): string {
+  problem,
+}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver" | "eventKind" | "sender" | "problem">): string {
   if (receiver !== undefined) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
   if (subject.type === "search") return JSON.stringify([kind, "search", subject.id]);
   const own = subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"];
-  const more = { ...(eventKind !== undefined && { eventKind }), ...(sender !== undefined && { sender }) };
-  return JSON.stringify(Object.keys(more).length === 0 ? own : [...own, more]);
+  const more = JSON.stringify({ eventKind, sender, problem });
+  return more === "{}" ? JSON.stringify(own) : `${JSON.stringify(own).slice(0, -1)},${more}]`;
 }

@@ -15,8 +15,9 @@ import { failingFindings } from "./failing.ts";
 import { keyOf, type Subject } from "./finding.ts";
 import { type Found, head, shown, shownSome, span } from "./finding-text.ts";
 import { isKindQuiet } from "./function-kinds.ts";
+import { problemFindings } from "./problem-rules.ts";
 import { slowFindings } from "./slow.ts";
-import { AFTER, isQuiet, NAMED_MAX, QUIET_TIMES, SENT_NAMED_MAX } from "./thresholds.ts";
+import { AFTER, isQuiet, NAMED_MAX, PROBLEMS_NAMED_MAX, QUIET_TIMES, SENT_NAMED_MAX } from "./thresholds.ts";
 
 /** Findings about functions, those known for longest first, of which some are named. */
 export function functionFindings(facts: Facts): Found[] {
@@ -29,8 +30,13 @@ export function functionFindings(facts: Facts): Found[] {
 }
 
 /** The same without a bound, and with what is told by another one. */
-export function everyFunctionFinding({ functions, attachments, failing, slow = [], nowMs }: Facts): Found[] {
-  const fail = [...(failing === NO_ANSWER ? [] : failingFindings(failing)), ...slowFindings(slow)];
+export function everyFunctionFinding(facts: Facts): Found[] {
+  const { functions, attachments, failing, slow = [], problems, nowMs } = facts;
+  const fail = [
+    ...(failing === NO_ANSWER ? [] : failingFindings(failing)),
+    ...slowFindings(slow),
+    ...(problems === NO_ANSWER ? [] : problemFindings(problems)),
+  ];
   const undone = attachments === NO_ANSWER ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === NO_ANSWER) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;
@@ -175,7 +181,9 @@ function bounded(found: readonly Found[], fresh: ReadonlySet<string>): Found[] {
     const old = own.filter((each) => !fresh.has(keyOf(each)));
     const named =
       sender === undefined
-        ? [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) => each.slice(0, NAMED_MAX))
+        ? [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) =>
+            each.slice(0, each[0]?.problem === undefined ? NAMED_MAX : PROBLEMS_NAMED_MAX),
+          )
         : own.length === 1
           ? own
           : old.slice(0, SENT_NAMED_MAX);

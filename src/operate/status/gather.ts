@@ -7,6 +7,7 @@ import { readSnapshot } from "../../ship/job/snapshot.ts";
 import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { FunctionCount } from "../../ship/log/function-counts.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
+import type { ProblemList } from "../../ship/log/problems.ts";
 import { jobStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { FunctionSetting } from "../../state/control/function-settings.ts";
@@ -20,6 +21,8 @@ import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { goneKinds, heardKinds, isKindQuiet, knownKinds } from "./function-kinds.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
+import { NEW_MS, problemFacts } from "./problem-rules.ts";
+import type { ProblemStates } from "./problem-states.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
@@ -33,6 +36,7 @@ export interface WatchMemory {
   rhythm: Rhythm;
   /** Of kinds of events. */
   kinds: Rhythm;
+  problems: Pick<ProblemStates, "all">;
 }
 
 /** Asked beside the readers, the log and the control plane. */
@@ -61,6 +65,7 @@ interface Answers {
   lately: Answer<FunctionCount[]>;
   replays: Answer<readonly ReplayTrouble[]>;
   attachments: Answer<readonly KnownAttachment[]>;
+  problems: Answer<ProblemList>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -81,7 +86,7 @@ export async function gather(
     }
   };
   try {
-    const answers = await askAll(env, sources, ask);
+    const answers = await askAll(env, sources, ask, platform.now());
     const before = memory.samples.state();
     if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= AFTER.queueAsked)
       answers.account = withQueue(answers.account, before.queue);
@@ -110,6 +115,10 @@ export async function gather(
       replays: answers.replays,
       attachments: answers.attachments,
       searches,
+      problems:
+        answers.problems === NO_ANSWER
+          ? NO_ANSWER
+          : problemFacts(answers.problems.problems, memory.problems.all(), nowMs),
     };
   } finally {
     patience.end();
@@ -126,9 +135,9 @@ function withQueue(account: AccountStatus, queue: QueueWaits | undefined): Accou
 /** @param shape of the answer; null: `question` has checked it. */
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Answer<T>>;
 
-async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
+async function askAll(env: Env, sources: Sources, ask: Ask, nowMs: number): Promise<Answers> {
   const ledger = new LogShards(env);
-  const [control, settings, account, lately, replays, attachments] = await Promise.all([
+  const [control, settings, account, lately, replays, attachments, problems] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(env.CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
@@ -142,6 +151,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
+    ask("problems", ANSWER.Problems, () => ledger.problems({ sinceMs: nowMs - NEW_MS })),
   ]);
   return {
     ...(control === NO_ANSWER ? { known: NO_ANSWER, alerted: NO_ANSWER } : control),
@@ -150,6 +160,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     lately,
     replays,
     attachments,
+    problems,
   };
 }
 

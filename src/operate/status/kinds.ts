@@ -5,6 +5,7 @@ type Source =
   | "replays"
   | "attachments"
   | "searches"
+  | "problems"
   | "destination"
   | "reader"
   | "none";
@@ -70,6 +71,8 @@ export const KIND_SOURCES = {
   function_never_seen: "functions",
   function_failing: "failing",
   function_slow: "failing",
+  problem_new: "problems",
+  problem_regressed: "problems",
   attachment_undone: "attachments",
   attachment_unknown: "attachments",
   search_alert: "searches",

@@ -58,7 +58,8 @@ function inOrder(a: Found, b: Found): number {
     KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
     (a.rerun ?? "").localeCompare(b.rerun ?? "") ||
     (a.eventKind ?? "").localeCompare(b.eventKind ?? "") ||
-    (a.sender ?? "").localeCompare(b.sender ?? "")
+    (a.sender ?? "").localeCompare(b.sender ?? "") ||
+    (a.problem ?? "").localeCompare(b.problem ?? "")
   );
 }
 
@@ -89,7 +90,7 @@ export function keysIn(facts: Facts): FoundKeys {
  */
 export function isUnknown(
   facts: Facts,
-  finding: Pick<Finding, "subject" | "kind" | "rerun" | "eventKind" | "sender">,
+  finding: Pick<Finding, "subject" | "kind" | "rerun" | "eventKind" | "sender" | "problem">,
   keys: FoundKeys = keysIn(facts),
 ): boolean {
   const { subject, rerun, eventKind } = finding;
@@ -101,7 +102,7 @@ export function isUnknown(
   switch (subject.type) {
     case "account":
       if (of === "functions_more")
-        return facts.functions === NO_ANSWER || facts.attachments === NO_ANSWER || facts.failing === NO_ANSWER;
+        return facts.functions === NO_ANSWER || [facts.attachments, facts.failing, facts.problems].includes(NO_ANSWER);
       if (of === "no_job_enabled") return !facts.controlAnswered;
       if (of === "no_events") return !facts.controlAnswered || isSilenceUnknown(facts);
       return false;

@@ -77,6 +77,9 @@ export const QUEUE_FULL_BYTES = 0.9 * QUEUE_MAX_BYTES;
  */
 export const NAMED_MAX = 100;
 
+/** The same of problems, the most frequent first. */
+export const PROBLEMS_NAMED_MAX = 20;
+
 /** The same of one sender, of all kinds, for names that the platform does not have. */
 export const SENT_NAMED_MAX = 5;
 

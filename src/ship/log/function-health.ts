@@ -1,8 +1,8 @@
-import { cut } from "../../base/bytes.ts";
+import type { Cause } from "../../formats/errors/fingerprint.ts";
 import { LogBuckets, quantileOf } from "../../formats/sketch/log-buckets.ts";
 
 /**
- * How invocations of a function went: counts, times as sketches, and the most frequent errors. It
+ * How invocations of a function went: counts, times as sketches, and what they failed with. It
  * travels with each message and is stored as JSON, so it is plain data. Names and messages come
  * from senders: their number and length are bounded, and what is beyond is summed.
  */
@@ -20,7 +20,10 @@ export interface Health {
   statuses?: Sketch;
   wall: Sketch;
   cpu: Sketch;
+  /** Of a message: what failed in it. Of hours: none, or those of an earlier release. */
   errors: readonly ErrorCount[];
+  /** Of hours: the same as counts, see {@link problemsOf}. */
+  problems?: readonly ProblemCount[];
 }
 
 /**
@@ -29,23 +32,27 @@ export interface Health {
  */
 export type Sketch = readonly number[];
 
-/** Failed invocations that ended in the same way, and the latest of them, to be searched for. */
-export interface ErrorCount {
-  /** Of the exception, `HTTP <status>`, or the outcome. */
-  name: string;
-  /** With its numbers and hexadecimal ids written as `#`, see {@link folded}. */
-  message: string;
-  /** At least so many: see {@link ERRORS_KEPT}. */
+/** Records with errors of one cause. Each record is in at most one. */
+export interface ErrorCount extends Cause {
+  /** Of the problem, as of {@link problemId}; {@link OTHER}: of those that are not told apart. */
+  id: string;
   count: number;
-  /** Time of the first and of the latest event, in ms since the epoch. */
+  /** Times of the first and of the latest event, in ms since the epoch, and their ray ids. */
   firstMs: number;
   lastMs: number;
-  /** Ray id of the latest; "": it has none. */
-  rayId: string;
+  /** "": it has none. */
+  firstRay: string;
+  lastRay: string;
 }
 
-/** Errors kept in each sum: half of them the most frequent, the others the latest beside those. */
-export const ERRORS_KEPT = 16;
+/** The id of a problem, and how many records have it. */
+export type ProblemCount = readonly [id: string, count: number];
+
+/** Stands for all problems that are not told apart. */
+export const OTHER = "";
+
+/** Problems kept in each sum: half of them the most frequent, the others the latest. */
+export const PROBLEMS_KEPT = 32;
 
 /** Different outcomes kept; the platform has fifteen. */
 export const OUTCOMES_KEPT = 20;
@@ -57,7 +64,7 @@ export const STATUSES_KEPT = 20;
 export const OTHER_OUTCOMES = "other";
 
 /** Longest texts that are kept, in UTF-16 code units. */
-export const TEXT_MAX = { outcome: 40, name: 60, message: 160, rayId: 40 } as const;
+export const TEXT_MAX = { outcome: 40, rayId: 40 } as const;
 
 /** Outcomes that say nothing against the function: the client may have gone. */
 const WELL: ReadonlySet<string> = new Set(["ok", "canceled", "responseStreamDisconnected", "unknown", ""]);
@@ -135,7 +142,7 @@ export function addedSketch(a: Sketch, b: Sketch): Sketch {
   return sum;
 }
 
-/** The sum; that of counts is exact, of errors as {@link ErrorCount} says. */
+/** The sum, as it is stored: exact, of problems as {@link PROBLEMS_KEPT} says. */
 export function addedHealth(a: Health, b: Health): Health {
   return {
     outcomes: addedOutcomes(a.outcomes, b.outcomes),
@@ -144,7 +151,8 @@ export function addedHealth(a: Health, b: Health): Health {
     statuses: keptStatuses(addedSketch(a.statuses ?? [], b.statuses ?? [])),
     wall: addedSketch(a.wall, b.wall),
     cpu: addedSketch(a.cpu, b.cpu),
-    errors: b.errors.length === 0 ? a.errors : keptErrors(addedErrors([...a.errors, ...b.errors])),
+    errors: [],
+    problems: addedProblems(problemsOf(a), problemsOf(b)),
   };
 }
 
@@ -159,6 +167,39 @@ export function keptStatuses(statuses: Sketch): Sketch {
   return [...classes].sort(([a], [b]) => a - b).flat();
 }
 
+/** What is stored of the health of a message. */
+export function storedHealth(health: Health): Health {
+  return health.errors.length === 0 ? health : addedHealth(NO_HEALTH, health);
+}
+
+/** Of functions that are summed: which ones have these problems is not known any more. */
+export function withoutProblems<T extends Health>(health: T): T {
+  return { ...health, errors: [], problems: [] };
+}
+
+/** Errors of an earlier release have no id. */
+export function problemsOf({ problems = [], errors }: Health): readonly ProblemCount[] {
+  return errors.length === 0 ? problems : [...problems, ...errors.map(({ id = OTHER, count }) => [id, count] as const)];
+}
+
+/** Each once, what was added last at the end. Too many: the sum is still exact. */
+function addedProblems(a: readonly ProblemCount[], b: readonly ProblemCount[]): readonly ProblemCount[] {
+  if (b.length === 0) return a;
+  const sum = new Map(a);
+  for (const [id, count] of b) {
+    const before = sum.get(id) ?? 0;
+    sum.delete(id);
+    sum.set(id, before + count);
+  }
+  const all = [...sum];
+  if (all.length <= PROBLEMS_KEPT) return all;
+  const named = all.filter(([id]) => id !== OTHER);
+  const most = [...named].sort(([, one], [, other]) => other - one).slice(0, PROBLEMS_KEPT / 2);
+  const kept = new Set([...most, ...named.filter((each) => !most.includes(each)).slice(-PROBLEMS_KEPT / 2)]);
+  const others = all.reduce((total, each) => total + (kept.has(each) ? 0 : each[1]), 0);
+  return [...named.filter((each) => kept.has(each)), ...(others > 0 ? [[OTHER, others] as const] : [])];
+}
+
 function addedOutcomes(a: Health["outcomes"], b: Health["outcomes"]): Health["outcomes"] {
   const sum = new Map<string, number>();
   for (const { outcome, count } of [...a, ...b]) {
@@ -167,40 +208,4 @@ function addedOutcomes(a: Health["outcomes"], b: Health["outcomes"]): Health["ou
     sum.set(name, (sum.get(name) ?? 0) + count);
   }
   return [...sum].map(([outcome, count]) => ({ outcome, count }));
-}
-
-/** Each error once, the most frequent first. */
-export function addedErrors(errors: Iterable<ErrorCount>): ErrorCount[] {
-  const sum = new Map<string, ErrorCount>();
-  for (const each of errors) {
-    const key = `${each.name.length} ${each.name}${each.message}`;
-    const before = sum.get(key);
-    sum.set(key, before === undefined ? each : addedError(before, each));
-  }
-  return [...sum.values()].sort((a, b) => b.count - a.count || b.lastMs - a.lastMs);
-}
-
-function addedError(a: ErrorCount, b: ErrorCount): ErrorCount {
-  const { lastMs, rayId } = b.lastMs >= a.lastMs ? b : a;
-  return { ...a, count: a.count + b.count, firstMs: Math.min(a.firstMs, b.firstMs), lastMs, rayId };
-}
-
-/**
- * The latest are kept as well: an error that has begun late is seldom among the most frequent at
- * first.
- * @param errors the most frequent first.
- */
-function keptErrors(errors: readonly ErrorCount[]): readonly ErrorCount[] {
-  if (errors.length <= ERRORS_KEPT) return errors;
-  const most = errors.slice(0, ERRORS_KEPT / 2);
-  const latest = errors.slice(ERRORS_KEPT / 2).sort((a, b) => b.lastMs - a.lastMs);
-  return [...most, ...latest.slice(0, ERRORS_KEPT - most.length)];
-}
-
-/**
- * A message without what differs each time: ids in hexadecimal digits and numbers are `#`. Cut to
- * {@link TEXT_MAX} before.
- */
-export function folded(message: string): string {
-  return cut(message, TEXT_MAX.message).replace(/(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]*|[0-9]+/gi, "#");
 }

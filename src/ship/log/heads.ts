@@ -1,24 +1,24 @@
 import { cut } from "../../base/bytes.ts";
+import { type Cause, causeOf, NAME_MAX, problemId } from "../../formats/errors/fingerprint.ts";
 import type { Loaded } from "../../formats/queue/load-records.ts";
 import { idOf } from "../../formats/queue/message.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 import { otherUnitOf } from "../../formats/record/record.ts";
 import type { PartFunction, PartHead } from "./append-types.ts";
 import {
-  addedErrors,
   BUCKETS,
   bucketOf,
-  ERRORS_KEPT,
   type ErrorCount,
-  folded,
   type Health,
   isFailed,
   keptStatuses,
+  OTHER,
   OTHER_OUTCOMES,
   OUTCOMES_KEPT,
   sketchOfBuckets,
   TEXT_MAX,
 } from "./function-health.ts";
+import { keyOf } from "./health-keys.ts";
 import { KindTally } from "./seen-kinds.ts";
 
 interface Tallied {
@@ -31,6 +31,7 @@ interface Tallied {
 export function headOf({ message, records, bytes }: Loaded): PartHead {
   const functions = new Map<string, Map<string, Tallied>>();
   const versions = new Versions();
+  const { source = "" } = message;
   let inSeconds = 0;
   for (const { whole } of records) {
     const { ScriptName: scriptName } = whole;
@@ -43,7 +44,11 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
       const { version, tag } = own.size < VERSIONS_SEEN ? of : NO_VERSION;
       const named = { scriptName, ...(version !== "" && { version }), ...(tag !== "" && { tag }) };
       const count = { ...named, records: 0, lastEventMs: 0 };
-      tallied = own.get(version) ?? { count, health: new HealthTally(), kinds: new KindTally() };
+      tallied = own.get(version) ?? {
+        count,
+        health: new HealthTally(keyOf({ scriptName, source, version: "" })),
+        kinds: new KindTally(),
+      };
       own.set(version, tallied);
     }
     const { count, health, kinds } = tallied;
@@ -57,7 +62,7 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
   }
   return {
     ...idOf(message),
-    ...(message.source && { source: message.source }),
+    ...(source !== "" && { source }),
     bytes,
     functions: [...functions.values()].flatMap((own) =>
       [...own.values()].map(({ count, health, kinds }) => ({
@@ -99,10 +104,11 @@ class Versions {
   }
 }
 
-/** Different errors that one function's share of a message is searched for at most. */
-const ERRORS_SEEN = 4 * ERRORS_KEPT;
+/** Problems of one function that are told apart in a message. */
+const ERRORS_KEPT = 64;
 
 const NO_EXCEPTIONS = "[]";
+const LOGGED = '"LogErrors":[{';
 const OK = '"ok"';
 
 /** The health of one function. Of most records a few bytes are read, and nothing is parsed. */
@@ -112,10 +118,16 @@ export class HealthTally {
   readonly #wall = new Uint32Array(BUCKETS);
   readonly #cpu = new Uint32Array(BUCKETS);
   readonly #statuses = new Map<number, number>();
-  #errors: ErrorCount[] = [];
+  readonly #errors = new Map<string, Omit<ErrorCount, "id">>();
+  readonly #key: string;
   #ok = 0;
   #failed = 0;
   #serverErrors = 0;
+
+  /** @param key of the function, see {@link keyOf}. */
+  constructor(key: string) {
+    this.#key = key;
+  }
 
   add(record: RecordLine): void {
     const isOk = record.isText("Outcome", OK);
@@ -128,12 +140,29 @@ export class HealthTally {
     const isServerError = status >= 500 && status <= 599;
     if (isServerError) this.#serverErrors += 1;
     const hasThrown = !record.isText("Exceptions", NO_EXCEPTIONS);
-    if (isOk && !isServerError && !hasThrown) return;
+    const hasLogged = record.extra.includes(LOGGED);
+    if (isOk && !isServerError && !hasThrown && !hasLogged) return;
     const isBad = isFailed(record.Outcome, isServerError ? status : 0);
     if (isBad) this.#failed += 1;
-    if (!isBad && !hasThrown) return;
-    this.#errors.push(errorOf(record, status, hasThrown));
-    if (this.#errors.length > ERRORS_SEEN) this.#errors = addedErrors(this.#errors).slice(0, ERRORS_KEPT);
+    if (isBad || hasThrown || hasLogged) this.#addError(record, causeIn(record, status, hasThrown, hasLogged));
+  }
+
+  #addError(record: RecordLine, cause: Cause): void {
+    const text = `${cause.name}\n${cause.message}\n${cause.frame}`;
+    const key = this.#errors.has(text) || this.#errors.size < ERRORS_KEPT ? text : OTHER;
+    const { EventTimestampMs: atMs } = record;
+    const ray = cut(rayIdOf(record), TEXT_MAX.rayId);
+    const error = this.#errors.get(key);
+    if (error === undefined) {
+      const of = key === OTHER ? { name: "", message: "", frame: "" } : cause;
+      this.#errors.set(key, { ...of, count: 1, firstMs: atMs, lastMs: atMs, firstRay: ray, lastRay: ray });
+      return;
+    }
+    error.count += 1;
+    if (atMs < error.firstMs) Object.assign(error, { firstMs: atMs, firstRay: ray });
+    if (atMs < error.lastMs) return;
+    error.lastMs = atMs;
+    error.lastRay = ray;
   }
 
   sum(): Health {
@@ -151,26 +180,26 @@ export class HealthTally {
       statuses: keptStatuses([...this.#statuses].sort(([a], [b]) => a - b).flat()),
       wall: sketchOfBuckets(this.#wall),
       cpu: sketchOfBuckets(this.#cpu),
-      errors: addedErrors(this.#errors).slice(0, ERRORS_KEPT),
+      errors: [...this.#errors].map(([key, error]) => ({
+        id: key === OTHER ? OTHER : problemId(this.#key, error),
+        ...error,
+      })),
     };
   }
 }
 
-/** What an invocation failed with: its first exception, or the status, or how it ended. */
-function errorOf(record: RecordLine, status: number, hasThrown: boolean): ErrorCount {
+/** Its first exception, or the first error that it logged, or how it ended, or the status. */
+function causeIn(record: RecordLine, status: number, hasThrown: boolean, hasLogged: boolean): Cause {
   const [thrown] = hasThrown ? record.Exceptions : [];
-  const { EventTimestampMs: atMs } = record;
-  const isServerError = status >= 500;
+  if (thrown !== undefined)
+    return causeOf({ ...thrown, stack: record.extra === "" ? "" : (record.ExceptionStacks[0] ?? "") });
+  const [logged] = hasLogged ? record.LogErrors : [];
+  if (logged !== undefined) return causeOf(logged);
+  const { Outcome: outcome } = record;
   return {
-    name: cut(
-      thrown?.name ?? (record.Outcome === "ok" && isServerError ? `HTTP ${status}` : record.Outcome),
-      TEXT_MAX.name,
-    ),
-    message: folded(thrown?.message ?? ""),
-    count: 1,
-    firstMs: atMs,
-    lastMs: atMs,
-    rayId: cut(rayIdOf(record), TEXT_MAX.rayId),
+    name: cut(outcome === "ok" && status >= 500 ? `HTTP ${status}` : outcome, NAME_MAX),
+    message: "",
+    frame: "",
   };
 }
 

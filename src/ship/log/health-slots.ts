@@ -12,6 +12,8 @@ import {
   NO_HEALTH,
   quantile,
   type Sketch,
+  storedHealth,
+  withoutProblems,
 } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
 import { type HealthOf, keyOf, named, ofKey, SUMMED } from "./health-keys.ts";
@@ -356,7 +358,7 @@ export class HealthSlots extends Tables {
     for (const source of new Set(others.map((key) => ofKey(key).source)))
       this.sql.run`INSERT OR IGNORE INTO sent (hour, source, place) VALUES (${hour}, ${source}, 'summed')`;
     const all: Entries = new Map([...entries].filter(([key]) => kept.has(key) || key === SUMMED));
-    for (const key of others) addTo(all, SUMMED, { ...(entries.get(key) as Ran), errors: [] });
+    for (const key of others) addTo(all, SUMMED, withoutProblems(entries.get(key) as Ran));
     return all;
   }
 
@@ -428,7 +430,7 @@ function ranAt(health: Health, atMs: number, tag?: string): Ran {
   // The sender says when its events were.
   const failedMs = Math.max(Math.min(...health.errors.map(({ firstMs }) => firstMs), atMs), slotOf(atMs) * SLOT_MS);
   return {
-    ...health,
+    ...storedHealth(health),
     ...{ firstMs: atMs, lastMs: atMs, firstFailedMs: health.failed === 0 ? 0 : failedMs },
     ...(tag && { tag }),
   };

@@ -139,4 +139,17 @@ export const TRACE_LOG_STEPS = [
       ) STRICT;
       INSERT INTO searches (id, configs, shards) VALUES (1, '[]', 1);`,
   },
+  {
+    id: 4,
+    floor: 1,
+    why: "errors of one cause are a problem, over all Workers",
+    sql: `
+      ALTER TABLE state ADD COLUMN problems TEXT;    -- JSON of what is not in problem yet; NULL: nothing
+      CREATE TABLE problem (
+        id      INTEGER PRIMARY KEY,                 -- 0 to 3: of the first digit of the problems' ids
+        each    TEXT NOT NULL,                       -- JSON of Problem[], see problems.ts
+        dropped INTEGER NOT NULL,                    -- problems that there was no room for
+        others  INTEGER NOT NULL                     -- records with errors that are in no problem
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -1,12 +1,15 @@
 import { TimeoutError } from "../../base/platform.ts";
+import { kinOf } from "../../formats/errors/fingerprint.ts";
 import type { AccountStatus } from "./account-status.ts";
 import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import { joinedVersions, type VersionSeen } from "./function-versions.ts";
+import { keyOf } from "./health-keys.ts";
 import type { RanIn } from "./health-slots.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
+import { type Counted, joinedProblems, type Problem, type ProblemList, type ProblemQuery } from "./problems.ts";
 import type { SearchSum } from "./search-counts.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
@@ -80,12 +83,14 @@ export class LogShards {
 
   /** As the method of each shard: an hour may be there several times. */
   async functionHours(scriptName: string, since: number, until: number): Promise<RanIn[]> {
-    return (await this.each((shard) => shard.functionHours(scriptName, since, until) as Promise<RanIn[]>)).flat();
+    const ask = (shard: Shard) => shard.functionHours(scriptName, since, until) as Promise<unknown>;
+    return ((await this.each(ask)) as RanIn[][]).flat();
   }
 
   /** As the method of each shard: a slot may be there several times. */
   async functionSlots(scriptName: string, since: number, until: number): Promise<RanIn[]> {
-    return (await this.each((shard) => shard.functionSlots(scriptName, since, until) as Promise<RanIn[]>)).flat();
+    const ask = (shard: Shard) => shard.functionSlots(scriptName, since, until) as Promise<unknown>;
+    return ((await this.each(ask)) as RanIn[][]).flat();
   }
 
   /** Versions of a function, the newest first. */
@@ -97,6 +102,22 @@ export class LogShards {
   /** What each shard has counted of searches with an alert; see `addedSums`. */
   async searchCounts(): Promise<SearchSum[][]> {
     return this.each((shard) => shard.searchCounts() as Promise<unknown> as Promise<SearchSum[]>);
+  }
+
+  async problems(query: ProblemQuery = {}): Promise<ProblemList> {
+    const ask = (shard: Shard) => shard.problems(query) as Promise<ProblemList<Counted>>;
+    return joinedProblems(await this.each(ask));
+  }
+
+  /** By its id, or that of its kin, with what all shards have of it; null: there is none. */
+  async problem(id: string): Promise<Problem | null> {
+    const { problems } = await this.problems({ id });
+    const found = problems.find(({ ids }) => ids.includes(id));
+    if (found === undefined || (await this.shards()).length === 1) return found ?? null;
+    // A shard that knows its kin alone was not asked for that.
+    const { scriptName, source } = found;
+    const all = await this.problems({ kin: kinOf(keyOf({ scriptName, source, version: "" }), found) });
+    return all.problems.find(({ ids }) => ids.includes(id)) ?? found;
   }
 
   /** As the method of each shard. */

@@ -15,6 +15,8 @@ export interface Changed {
   slots: string;
   /** As of `SearchCounts`. */
   searches: string;
+  /** As of `Problems`; null: as it was. */
+  problems: string | null;
   /** As of `Readers`. */
   readers: string;
   /** Position of the newest block there ever was. */
@@ -29,7 +31,7 @@ export interface Changed {
 export class Totals extends Tables {
   /** Counts parts that are new. All in one row, which each append writes once. */
   add(fresh: readonly CountedPart[], changed: Changed, nowMs: number): void {
-    const { queue, work, slots, searches, readers, lastBlock, keptSinceMs, hour } = changed;
+    const { queue, work, slots, searches, problems, readers, lastBlock, keptSinceMs, hour } = changed;
     const events = sumOf(fresh, (part) => part.events);
     const isCounted = fresh.length > 0;
     const use = withUse(
@@ -55,7 +57,7 @@ export class Totals extends Tables {
         + ${sumOf(fresh, (part) => part.routed)}, not_enabled = not_enabled
         + ${sumOf(fresh, ({ notEnabled }) => notEnabled)}, not_routed = not_routed
         + ${sumOf(fresh, ({ notRouted }) => notRouted)}, kept_since_ms = ${keptSinceMs}, hour = ${hour.hour}, hour_counts = ${hour.counts},
-        hour_sources = ${hour.sources}, month_use = ${JSON.stringify(use)}, slots = ${slots}, searches = ${searches},
+        hour_sources = ${hour.sources}, month_use = ${JSON.stringify(use)}, slots = ${slots}, searches = ${searches}${problems === null ? verbatim("") : clause`, problems = ${problems}`},
         readers = ${readers}, last_block = ${lastBlock}, newest_taken_ms = max(newest_taken_ms, ${newest}),
         queue_done_ms = max(iif(queue_done_ms > ${nowMs}, 0, queue_done_ms), ${doneMs})${seen} WHERE id = 1`;
     if (!fresh.some(({ inSeconds }) => inSeconds)) return;

@@ -52,6 +52,7 @@ import {
   recordsOf,
 } from "./offers.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
+import { type Counted, type ProblemList, type ProblemQuery, Problems } from "./problems.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { type AddedSearches, SearchCounts, type SearchSum } from "./search-counts.ts";
@@ -116,6 +117,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #functions: FunctionHours;
   readonly #health: HealthSlots;
   readonly #searches: SearchCounts;
+  readonly #problems: Problems;
   readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -148,6 +150,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#functions = new FunctionHours(sql);
     this.#health = new HealthSlots(sql);
     this.#searches = new SearchCounts(sql);
+    this.#problems = new Problems(sql);
     this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
@@ -308,6 +311,7 @@ export class TraceLog extends DurableObject<Env> {
       {
         ...{ queue, work, keptSinceMs, searches },
         slots: this.#health.add(counted, nowMs),
+        problems: this.#problems.add(counted, nowMs),
         hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
         readers: this.#readers.text(),
         lastBlock: this.#lastBlock,
@@ -777,6 +781,11 @@ export class TraceLog extends DurableObject<Env> {
     return this.#health.versions(scriptName, platform.now());
   }
 
+  /** As {@link Problems.list}. */
+  problems(query: ProblemQuery): ProblemList<Counted> {
+    return this.#problems.list(query);
+  }
+
   /**
    * Forgets a function's name. Its counts stay in the sum, without a name; later events are counted
    * anew.
@@ -785,6 +794,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#transaction(() => {
       this.#functions.forget(scriptName);
       this.#health.forget(scriptName, platform.now());
+      this.#problems.forget(scriptName);
     });
   }
 
@@ -889,6 +899,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#lastBlock = last_block;
     this.#health.load();
     this.#blocks.load();
+    this.#problems.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }
 }

@@ -4,18 +4,18 @@ import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import {
-  addedErrors,
   addedHealth,
-  type ErrorCount,
   type Health,
   invocations,
   NO_HEALTH,
   pairsOf,
+  problemsOf,
   quantile,
 } from "../../ship/log/function-health.ts";
 import { VERSIONS_KEPT } from "../../ship/log/function-versions.ts";
 import { FUNCTION_HEALTH_HOURS, type RanIn, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
+import type { Problem } from "../../ship/log/problems.ts";
 import {
   ERRORS_SHOWN,
   type FunctionHealth,
@@ -27,6 +27,7 @@ import {
 import { isoTime, listed, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";
 import { hoursAsked, spanAsked } from "./health.ts";
+import { recordOf } from "./problems.ts";
 import { queryOf } from "./query.ts";
 import type { AppContext, Resources } from "./route.ts";
 
@@ -49,9 +50,11 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
   const since = Math.max(asked.since, now - (isSlots ? SLOTS_KEPT : FUNCTION_HEALTH_HOURS) + 1);
   const until = Math.max(since, Math.min(asked.until, now + 1));
   const log = new LogShards(c.env);
-  const [found, versions] = await Promise.all([
+  const [found, versions, { problems }] = await Promise.all([
     isSlots ? log.functionSlots(name, since, until) : log.functionHours(name, since, until),
     log.functionVersions(name),
+    // A shard of the release before does not tell them: the counts stand without.
+    log.problems({ scriptName: name }).catch(() => ({ problems: [] })),
   ]);
   if (found.length === 0) await requireFunction(c);
   const pieces = piecesOf(found, since, until, stepMs);
@@ -64,7 +67,7 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
     deployments: versions
       .filter(({ firstMs }) => firstMs >= since * stepMs && firstMs < until * stepMs)
       .map(({ version, tag, firstMs }) => ({ version, tag, at: isoTime(firstMs) })),
-    errors: errorsIn(found).map((error) => presentError(name, error)),
+    errors: errorsIn(found, problems),
   } satisfies FunctionHealth);
 }
 
@@ -104,14 +107,21 @@ function piecesOf(found: readonly RanIn[], since: number, until: number, stepMs:
 }
 
 function sumOf(found: readonly RanIn[]): Health {
-  return found.reduce<Health>((sum, { health }) => addedHealth(sum, { ...health, errors: [] }), NO_HEALTH);
+  return found.reduce<Health>((sum, { health }) => addedHealth(sum, health), NO_HEALTH);
 }
 
-function errorsIn(found: readonly RanIn[]): ErrorCount[] {
-  const errors = [...Map.groupBy(found, ({ source }) => source)].flatMap(([source, own]) =>
-    addedErrors(own.flatMap(({ health }) => health.errors)).map((error) => ({ source, error })),
-  );
-  return addedErrors(fairly(errors, ERRORS_SHOWN, ({ source }) => source).map(({ error }) => error));
+/** The problems of a function in some time, the most frequent first. */
+function errorsIn(found: readonly RanIn[], problems: readonly Problem[]): FunctionHealth["errors"] {
+  const counts = new Map<string, number>();
+  for (const [id, count] of found.flatMap(({ health }) => problemsOf(health)))
+    counts.set(id, count + (counts.get(id) ?? 0));
+  const errors = problems
+    .flatMap((problem) => ({ problem, count: problem.ids.reduce((sum, id) => sum + (counts.get(id) ?? 0), 0) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count || b.problem.lastMs - a.problem.lastMs);
+  return fairly(errors, ERRORS_SHOWN, ({ problem }) => problem.source)
+    .sort((a, b) => b.count - a.count)
+    .map(({ problem, count }) => presentError(problem, count));
 }
 
 function presentSum(health: Health): z.infer<typeof FunctionSum> {
@@ -132,16 +142,8 @@ function quantiles(sketch: Health["wall"]): { p50: number; p95: number; p99: num
   return p50 === null || p95 === null || p99 === null ? null : { p50, p95, p99 };
 }
 
-function presentError(
-  script: string,
-  { name, message, count, firstMs, lastMs, rayId }: ErrorCount,
-): FunctionHealth["errors"][0] {
-  return {
-    name,
-    message,
-    count,
-    first: isoTime(firstMs),
-    last: isoTime(lastMs),
-    record: { script, event_timestamp_ms: lastMs, ray_id: rayId === "" ? null : rayId },
-  };
+function presentError(problem: Problem, count: number): FunctionHealth["errors"][0] {
+  const { id, scriptName, name, message, firstMs, lastMs, lastRay } = problem;
+  const record = recordOf(scriptName, lastMs, lastRay);
+  return { ...{ id, name, message, count, record }, first: isoTime(firstMs), last: isoTime(lastMs) };
 }

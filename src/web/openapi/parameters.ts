@@ -47,6 +47,13 @@ const PATH_PARAMETERS: { readonly [name: string]: PathParameter } = {
       .describe("Id of an incident that is not over."),
     example: "$INCIDENT_ID",
   },
+  problem_id: {
+    schema: z
+      .string()
+      .regex(/^[0-9a-f]{16}$/)
+      .describe("Id of a problem."),
+    example: "$PROBLEM_ID",
+  },
   member_id: { schema: HexId.describe("Id of a member."), example: "$MEMBER_ID" },
 };
 

@@ -76,15 +76,12 @@ const message = ([before, value, after]: (typeof CAUSES)[number]) => value.map((
 describe("a masked message", () => {
   it.each(CAUSES)("is the same with any value: %s…%s%s", (...cause) => {
     const seen = new Set<string>();
-    fc.assert(
-      fc.property(message(cause), (text) => void seen.add(masked(text))),
-      { numRuns: 300 },
-    );
+    for (const text of fc.sample(message(cause), { numRuns: 500, seed: 38 })) seen.add(masked(text));
     expect([...seen]).toEqual([...seen].slice(0, 1));
   });
 
   it("is another one of another cause", () => {
-    const masks = CAUSES.map((cause) => masked(fc.sample(message(cause), 1)[0] ?? ""));
+    const masks = CAUSES.map((cause) => masked(fc.sample(message(cause), { numRuns: 1, seed: 38 })[0] ?? ""));
     expect(new Set(masks).size).toBe(CAUSES.length);
   });
 

@@ -4,6 +4,7 @@ import { causeOf, type Known, problemId, sameAs } from "../../../src/formats/err
 import { skeletonOf } from "../../../src/formats/errors/skeleton.ts";
 import { type MadeError, madeErrors } from "./made-errors.ts";
 import { moreErrors } from "./more-errors.ts";
+import { thirdErrors } from "./third-errors.ts";
 
 type Made = Pick<MadeError, "cause" | "worker" | "name" | "message" | "stack">;
 
@@ -25,6 +26,7 @@ function groupsOf(errors: readonly Made[]): Set<number>[] {
 const SETS: readonly [string, (seed: number) => readonly Made[]][] = [
   ["a shop's", madeErrors],
   ["other software's", moreErrors],
+  ["a company's", thirdErrors],
 ];
 
 describe.each(SETS)("1,000 errors of 30 causes, %s", (_whose, made) => {
@@ -40,8 +42,8 @@ describe("what a message says went wrong", () => {
   it.each([
     ["Cannot read properties of undefined (reading 'price')", "Cannot read properties undefined reading 'price'"],
     ["Could not capture # EUR for order # (pi_#): the processor answered # after #", "Could not capture"],
-    ["HTTP 5xx from https://#.example.com/# after #, ray #, body {code: bad_gateway}", "HTTP 5xx example.com"],
-    ["HTTP 5xx from https://#.example.com/# after #, ray #", "HTTP 5xx example.com"],
+    ["HTTP 5xx from https://#.example.com/# after #, ray #, body {code: bad_gateway}", "HTTP 5xx ray"],
+    ["HTTP 5xx from https://#.example.com/# after #, ray #", "HTTP 5xx ray"],
     ["D#_ERROR: UNIQUE constraint failed: orders.key: SQLITE_CONSTRAINT", "D#_ERROR UNIQUE constraint failed"],
     ["Room # of J. Smith kept # messages since # Durable Object storage", "Room kept messages"],
     ["Insert of order ORD-# for # (key #) failed", "Insert order key"],

@@ -397,6 +397,7 @@ it("a malformed configuration is named, by the watch and by every answer", async
       samples: new Samples(storage.sql),
       rhythm: new Rhythm(storage.sql),
       kinds: new Rhythm(storage.sql, "kinds"),
+      problems: { all: () => [] },
     };
     return findingsOf(await gather({ ...env, ...settings } as Env, memory, { now: () => NOON }));
   });

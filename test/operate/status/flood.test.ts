@@ -27,7 +27,7 @@ beforeEach(async () => {
 async function send(source: string, names: readonly string[], events: number, isFailing = true): Promise<void> {
   const [outcome, failed] = isFailing ? ["exception", events] : ["ok", 0];
   const atMs = clock.nowMs();
-  const health = { ...new HealthTally().sum(), outcomes: [{ outcome, count: events }], failed };
+  const health = { ...new HealthTally("").sum(), outcomes: [{ outcome, count: events }], failed };
   parts += 1;
   const part: PartHead = {
     ...{ id: id(parts), takenInMs: atMs, keyed: false, bytes: 100, source },

@@ -132,6 +132,7 @@ const anyAccount = fc
         null,
       ),
       failing: fc.constant([]),
+      problems: fc.constant([]),
       inSeconds: fc.array(fc.record({ source: fc.constantFrom("", "rpc", "http:ci"), events: count, lastMs: time }), {
         maxLength: 3,
       }),

@@ -13,6 +13,7 @@ import { type Finding, keyOf } from "../../../src/operate/status/finding.ts";
 import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/finding-text.ts";
 import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
+import type { ProblemFact } from "../../../src/operate/status/problem-rules.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
 import type { SlowFunction } from "../../../src/operate/status/slow.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
@@ -45,6 +46,11 @@ const unmade = (fields: Partial<JobStatus["unmade"]>): Facts =>
 const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
   facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
+const problem: ProblemFact = {
+  ...{ id: "82960546e93054f9", name: "shop", count: 97, bornMs: ago(58 * MINUTE), resolvedMs: null },
+  record: { script: "shop", atMs: ago(58 * MINUTE), rayId: null },
+};
+
 const failingShop = {
   ...{
     name: "shop",
@@ -222,6 +228,24 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     {
       ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
       summary: `"shop" is failing: 123 of 492 requests (25 %) in the last 13 min, 61 of 203 (30 %) in the last 3, since 11:02 UTC.`,
+    },
+  ],
+  [
+    "problem_new",
+    facts({ problems: [problem] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), problem: problem.id },
+      affected: { count: 97, what: "records" },
+      summary: '"shop" has a new problem: 97 records since 11:02 UTC (problem 82960546e93054f9).',
+    },
+  ],
+  [
+    "problem_regressed",
+    facts({ problems: [{ ...problem, sender: "http:ci", resolvedMs: ago(30 * MINUTE) }] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(30 * MINUTE), sender: "http:ci" },
+      summary:
+        '"shop", as sent by "http:ci", has a problem again that was resolved at 11:30 UTC (problem 82960546e93054f9).',
     },
   ],
   [
@@ -784,6 +808,9 @@ describe("what is not told", () => {
     ["of functions, without their settings", facts({ controlAnswered: false }), shop, "function_off", true],
     ["whether they are attached", facts({ attachments: "silent" }), shop, "attachment_undone", true],
     ["whether they fail", facts({ failing: "silent" }), shop, "function_failing", true],
+    ["of its problems", facts({ problems: "silent" }), shop, "problem_new", true],
+    ["of how many problems more", facts({ problems: "silent" }), { type: "account" }, "functions_more", true],
+    ["and otherwise not", facts(), shop, "problem_new", false],
     ["and otherwise not", facts(), shop, "function_failing", false],
     ["and otherwise not", facts(), shop, "function_quiet", false],
   ])("%s", (_what, of, subject, kind, untold) => {
@@ -835,6 +862,27 @@ describe("words", () => {
       "1 day",
       "3 days",
     ]);
+  });
+});
+
+describe("problems", () => {
+  const many = (n: number, fields: Partial<ProblemFact> = {}): ProblemFact[] =>
+    Array.from({ length: n }, (_, i) => ({ ...problem, id: `${i}`, ...fields }));
+
+  it("of one function are findings of their own, and some are named", () => {
+    const found = findingsOf(facts({ problems: many(2) }));
+    expect(new Set(found.map(keyOf)).size).toBe(2);
+    const kinds = findingsOf(facts({ problems: many(50) })).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === "problem_new")).toHaveLength(20);
+    expect(kinds.filter((kind) => kind === "functions_more")).toHaveLength(1);
+    const sent = findingsOf(facts({ problems: many(50, { sender: "http:ci" }) })).map(({ kind }) => kind);
+    expect(sent.filter((kind) => kind === "problem_new")).toHaveLength(5);
+  });
+
+  it("that are counted with others are unknown, not over", () => {
+    const one = { subject: { type: "function", name: "shop" }, kind: "problem_new", problem: "49" } as const;
+    expect(isUnknown(facts({ problems: many(50) }), one)).toBe(true);
+    expect(isUnknown(facts({ problems: many(40) }), one)).toBe(false);
   });
 });
 

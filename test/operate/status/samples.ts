@@ -16,6 +16,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     account: account(),
     functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
     failing: [],
+    problems: [],
     replays: [],
     attachments: [],
     searches: [],

@@ -9,9 +9,11 @@ import {
   addedHealth,
   BUCKETS,
   bucketOf,
+  type ErrorCount,
   type Health,
   invocations,
   NO_HEALTH,
+  problemsOf,
 } from "../../../src/ship/log/function-health.ts";
 import {
   DETAILED_MAX,
@@ -34,9 +36,15 @@ const wentWell = (count: number, ms = 10): Health => ({
   ...{ wall: [ms, count], cpu: [1, count], errors: [] },
 });
 
+/** Of the problem with this message. */
+const errorOf = (count: number, atMs: number, message: string): ErrorCount => ({
+  ...{ id: `id of ${message}`, name: "Error", message, frame: "", count },
+  ...{ firstMs: atMs, lastMs: atMs, firstRay: "8f", lastRay: "8f" },
+});
+
 const failing = (count: number, atMs: number, message = "out of tea"): Health => ({
   ...{ outcomes: [{ outcome: "exception", count }], failed: count, serverErrors: 0, wall: [2, count], cpu: [1, count] },
-  errors: [{ name: "Error", message, count, firstMs: atMs, lastMs: atMs, rayId: "8f" }],
+  errors: [errorOf(count, atMs, message)],
 });
 
 type Shares = Readonly<Record<string, Health>>;
@@ -130,7 +138,7 @@ describe("a part is in the health of its functions once", () => {
           expect(invocations(found)).toBe(counts.get(scriptName) ?? 0);
           expect(found.failed).toBe(health.failed);
           expect([found.wall, found.cpu]).toEqual([health.wall, health.cpu]);
-          expect(found.errors.map((each) => each.count)).toEqual(health.errors.map((each) => each.count));
+          expect(problemsOf(found)).toEqual(problemsOf(health));
         }
       }),
       { numRuns: 15 },
@@ -326,7 +334,7 @@ describe("the last hour of functions that fail", () => {
     expect((await asked()).find(({ scriptName }) => scriptName === "shop")?.slots[0]?.failed).toBe(40);
     clock.advance(HOUR_MS + 300_000);
     await count({ till: wentWell(1) }, clock.nowMs());
-    expect(sumOf(await of("shop")).errors.map((each) => each.count)).toEqual([40]);
+    expect(sumOf(await of("shop")).problems).toEqual([["id of out of tea", 40]]);
   });
 
   it("is summed over shards", async () => {
@@ -389,7 +397,7 @@ describe("names that a sender makes up", () => {
     clock.advance(HOUR_MS + 300_000);
     await count({ other: wentWell(1) }, clock.nowMs());
     expect(await rows()).toHaveLength(DETAILED_MAX + 1);
-    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
+    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, problems: [["id of out of tea", 40]] });
     expect(invocations(sumOf(await of("till")))).toBe(3);
     expect(await crowded()).toEqual([{ source: "http:ci", what: "summed" }]);
   });
@@ -407,7 +415,7 @@ describe("names that a sender makes up", () => {
     expect(await slotRows()).toHaveLength(1);
     await count({ shop: failing(40, NOON) }, NOON);
     await count({ ...madeUp({ ...wide(1e9), failed: 1 }, 2) }, NOON, 0, "http:ci");
-    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, errors: [{ count: 40 }] });
+    expect(sumOf(await of("shop"))).toMatchObject({ failed: 40, problems: [["id of out of tea", 40]] });
   });
 
   it("dilute nothing by being that of another, and take no error of it", async () => {
@@ -419,7 +427,7 @@ describe("names that a sender makes up", () => {
     expect(own?.slots).toMatchObject([{ events: 40, failed: 40 }]);
     const found = await of("shop");
     expect(new Set(found.map(({ source }) => source))).toEqual(new Set(["tail", 'http:"x" \\']));
-    expect(found.find(({ source }) => source === "tail")?.health.errors).toMatchObject([{ message: "out of tea" }]);
+    expect(found.find(({ source }) => source === "tail")?.health.problems).toEqual([["id of out of tea", 40]]);
     await shard(0).forgetFunction("shop");
     expect([await of("shop"), (await both().status()).failing]).toEqual([[], []]);
   });

@@ -2,20 +2,21 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  addedErrors,
   addedHealth,
   bucketOf,
-  ERRORS_KEPT,
   type ErrorCount,
-  folded,
   type Health,
   invocations,
   isFailed,
   NO_HEALTH,
+  OTHER,
   OTHER_OUTCOMES,
   OUTCOMES_KEPT,
+  PROBLEMS_KEPT,
+  problemsOf,
   quantile,
   type Sketch,
+  storedHealth,
 } from "../../../src/ship/log/function-health.ts";
 
 function sketched(times: readonly number[]): Sketch {
@@ -69,39 +70,53 @@ describe("quantiles", () => {
   });
 });
 
-const error = (n: number, fields: Partial<ErrorCount> = {}): ErrorCount => ({
-  ...{ name: "Error", message: `kind ${"x".repeat(n)}`, count: 1, firstMs: n, lastMs: n, rayId: `r${n}` },
-  ...fields,
+const problem = (id: string, count: number): ErrorCount => ({
+  ...{ id, name: "Error", message: id, frame: "", count },
+  ...{ firstMs: 1, lastMs: 2, firstRay: "a", lastRay: "b" },
 });
 const withErrors = (...errors: ErrorCount[]): Health => ({ ...NO_HEALTH, errors });
+const sumOf = (health: Health): number => problemsOf(health).reduce((sum, [, count]) => sum + count, 0);
 
-describe("errors", () => {
-  it("are one where only numbers and ids differ; the latest can be searched for", () => {
-    expect(folded("order 4711 of 8f3a9c1d-2b4e-5f60-a1b2-0123456789ab took 3.5 s")).toBe("order # of # took #.# s");
-    expect(folded("deadbeef cafe feedface")).toBe("deadbeef cafe feedface");
-    const sum = addedErrors([error(5, { message: "m" }), error(9, { message: "m" }), error(1, { message: "m" })]);
-    expect(sum).toEqual([{ name: "Error", message: "m", count: 3, firstMs: 1, lastMs: 9, rayId: "r9" }]);
+describe("problems", () => {
+  it("are stored as counts, each once", () => {
+    const sum = addedHealth(withErrors(problem("a", 2), problem("b", 1)), withErrors(problem("a", 3)));
+    expect([sum.errors, sum.problems]).toEqual([
+      [],
+      [
+        ["b", 1],
+        ["a", 5],
+      ],
+    ]);
+    expect(storedHealth(withErrors(problem("a", 2)))).toEqual({ ...NO_HEALTH, problems: [["a", 2]] });
   });
 
-  it("are two where name and message together are the same text", () => {
-    const twins = [error(1, { name: "1 a", message: "bc" }), error(2, { name: "1 ab", message: "c" })];
-    expect(addedErrors(twins)).toHaveLength(2);
+  it("of an earlier release are counted, without their texts", () => {
+    const { id, firstRay, lastRay, frame, ...old } = problem("a", 7);
+    const row = JSON.parse(JSON.stringify(withErrors({ ...old, rayId: lastRay } as never))) as Health;
+    expect(problemsOf(row)).toEqual([[OTHER, 7]]);
+    expect(addedHealth(row, withErrors(problem("a", 1))).problems).toEqual([
+      [OTHER, 7],
+      ["a", 1],
+    ]);
   });
 
-  it("are bounded: the most frequent stay, and so does one that has begun late and comes again", () => {
-    const frequent = Array.from({ length: 50 }, (_, n) => error(n, { count: 100 }));
-    let sum = addedHealth(NO_HEALTH, withErrors(...frequent));
-    expect(sum.errors).toHaveLength(ERRORS_KEPT);
-    const late = { name: "Late", message: "late" };
-    for (let n = 1; n <= 200; n++) sum = addedHealth(sum, withErrors(error(1_000 + n, late)));
-    expect(sum.errors[0]).toMatchObject({ ...late, count: 200, firstMs: 1_001, lastMs: 1_200 });
-    expect(sum.errors).toHaveLength(ERRORS_KEPT);
+  it("are bounded, and their sum stays exact, in any order", () => {
+    const some = fc.array(fc.tuple(fc.nat({ max: 200 }), fc.integer({ min: 1, max: 50 })), { maxLength: 60 });
+    fc.assert(
+      fc.property(fc.array(some, { maxLength: 12 }), (parts) => {
+        const each = parts.map((part) => withErrors(...part.map(([n, count]) => problem(`p${n}`, count))));
+        const sum = each.reduce(addedHealth, NO_HEALTH);
+        expect(sumOf(sum)).toBe(parts.flat().reduce((all, [, count]) => all + count, 0));
+        expect(problemsOf(sum).length).toBeLessThanOrEqual(PROBLEMS_KEPT + 1);
+        expect(new Set(problemsOf(sum).map(([id]) => id)).size).toBe(problemsOf(sum).length);
+      }),
+    );
   });
 
-  it("have bounded texts, which end with no half of a character", () => {
-    const message = folded(`${"a".repeat(159)}\u{1f600}`);
-    expect(message).toBe("a".repeat(159));
-    expect(folded("z".repeat(1e6))).toHaveLength(160);
+  it("stay if they are the most frequent, and if one has begun late and comes again", () => {
+    let sum = storedHealth(withErrors(...Array.from({ length: 50 }, (_, n) => problem(`p${n}`, 100 + n))));
+    for (let n = 0; n < 300; n++) sum = addedHealth(sum, withErrors(problem("late", 1)));
+    expect(Object.fromEntries(problemsOf(sum))).toMatchObject({ late: 300, p49: 149 });
   });
 });
 

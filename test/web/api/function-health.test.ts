@@ -24,6 +24,7 @@ interface Health {
   total: Sum;
   hours: (Sum & { hour: string; partial: boolean })[];
   errors: {
+    id: string;
     name: string;
     message: string;
     count: number;
@@ -96,6 +97,7 @@ describe("the health of a function", () => {
     expect(found.hours.at(-1)).toMatchObject({ invocations: 0, wall_ms: null });
     const last = some[4]?.at ?? 0;
     expect(found.errors[0]).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{16}$/),
       ...{ name: "TypeError", message: "no order #", count: 2, first: at(some[3]?.at ?? 0), last: at(last) },
       record: { script: "shop", event_timestamp_ms: last, ray_id: "9a01" },
     });

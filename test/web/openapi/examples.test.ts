@@ -51,6 +51,17 @@ async function replayJob(): Promise<string> {
   return (await call<{ id: string }>("POST", "/logship/jobs/1/replay", span)).body.result.id;
 }
 
+/** @returns the id of a problem. */
+async function throwOnce(): Promise<string> {
+  const [minted] = new Oracle({ at: platform.now() }).mint(1, { scriptName: "shop" });
+  if (minted === undefined) throw new Error("none was made");
+  const thrown = { Outcome: "exception" };
+  const { event, record } = minted;
+  const failed = { ...minted, event: { ...event, ...thrown }, record: { ...record, ...thrown } };
+  await deliver(pack([failed], platform.now()));
+  return (await call<{ id: string }[]>("GET", "/logship/problems")).body.result[0]?.id ?? "";
+}
+
 /** Of our own names: those of the vendor's have the same. */
 const OWN = OPERATIONS.filter(({ operation }) => operation["x-alias-of"] === undefined);
 
@@ -84,6 +95,7 @@ async function prepare(source: string, method: string): Promise<{ [variable: str
   const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
   const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
   const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
+  const PROBLEM_ID = names("PROBLEM_ID") ? await throwOnce() : "";
   if (names("ASIDE_ID")) await putOnHold(one(1));
   const isUpload = names("ASIDE_ID") && method === "PUT";
   if (isUpload) await deliverOne(async () => new Response(null, { status: 503 }));
@@ -96,6 +108,7 @@ async function prepare(source: string, method: string): Promise<{ [variable: str
     REPLAY_ID,
     ASIDE_ID: isUpload ? "object-1-1" : "message-1",
     INCIDENT_ID: "inc_1",
+    PROBLEM_ID,
     OBJECT_NUMBER: "1",
   };
 }

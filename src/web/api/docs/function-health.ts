@@ -28,6 +28,17 @@ const SUM = {
   cpu_ms: Quantiles,
 };
 
+export const ProblemRecord = z
+  .object({
+    script: z.string(),
+    event_timestamp_ms: z.int(),
+    ray_id: z.string().nullable().describe("null: it has none."),
+  })
+  .describe(
+    "`POST /search` finds it: `since` is this time, `until` a millisecond later, with the `ray_id`, or a filter for the script.",
+  );
+export type ProblemRecord = z.infer<typeof ProblemRecord>;
+
 export const FunctionSum = z.object(SUM);
 
 const PIECE = {
@@ -59,20 +70,13 @@ export const FunctionHealth = z
     errors: z
       .array(
         z.object({
-          name: z.string().describe("Of the exception; `HTTP <status>`; or the outcome."),
-          message: z.string().describe("Its first 160 characters; numbers and hexadecimal ids are written as `#`."),
-          count: Count.describe("At least so many: of more than 16 different errors in an hour, some are left out."),
-          first: Time.describe("Time of the first event."),
-          last: Time.describe("Of the latest."),
-          record: z
-            .object({
-              script: z.string(),
-              event_timestamp_ms: z.int(),
-              ray_id: z.string().nullable().describe("null: it has none."),
-            })
-            .describe(
-              "The latest. `POST /search` finds it: `since` is this time, `until` a millisecond later, with the `ray_id`, or a filter for the script.",
-            ),
+          id: z.string().describe("Of its problem: `GET /problems/{id}`."),
+          name: z.string().describe("Of the exception or logged error; the outcome; or `HTTP <status>`."),
+          message: z.string().describe("Without its variable parts, as problems have it."),
+          count: Count.describe("At least so many: of more than 32 problems in an hour, some are left out."),
+          first: Time.describe("Time of the first event, also before these hours."),
+          last: Time.describe("Of the latest, also after them."),
+          record: ProblemRecord.describe("The latest."),
         }),
       )
       .describe(`What it failed with, the most frequent first, at most ${ERRORS_SHOWN}.`),
