@@ -426,9 +426,10 @@ function ranIn(all: readonly Found[]): RanIn[] {
     .map(({ at, key, health }) => ({ at, ...ofKey(key), health, isPartial: summed.has(at) }));
 }
 
-function ranAt(health: Health, atMs: number, tag?: string): Ran {
-  // The sender says when its events were.
-  const failedMs = Math.max(Math.min(...health.errors.map(({ firstMs }) => firstMs), atMs), slotOf(atMs) * SLOT_MS);
+function ranAt({ firstFailureMs, ...health }: Health, atMs: number, tag?: string): Ran {
+  // The sender says when its events were. An earlier release tells that of errors alone.
+  const first = firstFailureMs ?? Math.min(...health.errors.map(({ firstMs }) => firstMs), atMs);
+  const failedMs = Math.max(Math.min(first, atMs), slotOf(atMs) * SLOT_MS);
   return {
     ...storedHealth(health),
     ...{ firstMs: atMs, lastMs: atMs, firstFailedMs: health.failed === 0 ? 0 : failedMs },

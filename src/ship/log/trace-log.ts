@@ -52,7 +52,7 @@ import {
   recordsOf,
 } from "./offers.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
-import { type Counted, type ProblemList, type ProblemQuery, Problems } from "./problems.ts";
+import { type Counted, type ProblemList, Problems } from "./problems.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { type AddedSearches, SearchCounts, type SearchSum } from "./search-counts.ts";
@@ -782,8 +782,8 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   /** As {@link Problems.list}. */
-  problems(query: ProblemQuery): ProblemList<Counted> {
-    return this.#problems.list(query);
+  problems(scriptName?: string): ProblemList<Counted> {
+    return this.#problems.list(scriptName);
   }
 
   /**

@@ -54,7 +54,7 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
     isSlots ? log.functionSlots(name, since, until) : log.functionHours(name, since, until),
     log.functionVersions(name),
     // A shard of the release before does not tell them: the counts stand without.
-    log.problems({ scriptName: name }).catch(() => ({ problems: [] })),
+    log.problems(name).catch(() => ({ problems: [] })),
   ]);
   if (found.length === 0) await requireFunction(c);
   const pieces = piecesOf(found, since, until, stepMs);

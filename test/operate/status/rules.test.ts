@@ -15,6 +15,7 @@ import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import type { ProblemFact } from "../../../src/operate/status/problem-rules.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
+import type { SearchFact } from "../../../src/operate/status/search-rules.ts";
 import type { SlowFunction } from "../../../src/operate/status/slow.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
@@ -49,6 +50,17 @@ const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
 const problem: ProblemFact = {
   ...{ id: "82960546e93054f9", name: "shop", count: 97, bornMs: ago(58 * MINUTE), resolvedMs: null },
   record: { script: "shop", atMs: ago(58 * MINUTE), rayId: null },
+};
+
+const search: SearchFact = {
+  search: {
+    ...{ id: 7, stamp: "1.m", sinceMs: ago(DAY), name: "declined", query: "declined" },
+    alert: {
+      ...{ measure: { op: "count" }, threshold: 3, when: "at_least", overMs: 5 * MINUTE, forMs: 0 },
+      severity: "error",
+    },
+  },
+  ...{ value: 4, standing: "past", pastSinceMs: ago(MINUTE), dueMs: null },
 };
 
 const failingShop = {
@@ -228,6 +240,15 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     {
       ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
       summary: `"shop" is failing: 123 of 492 requests (25 %) in the last 13 min, 61 of 203 (30 %) in the last 3, since 11:02 UTC.`,
+    },
+  ],
+  [
+    "search_alert",
+    facts({ searches: [search] }),
+    {
+      ...{ subject: { type: "search", id: 7, name: "declined" }, severity: "error", sinceMs: ago(MINUTE) },
+      affected: { count: 4, what: "records" },
+      summary: 'Search "declined" is past its threshold: 4 records in the last 5 min (at least 3).',
     },
   ],
   [

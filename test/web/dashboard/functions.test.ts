@@ -266,7 +266,7 @@ describe("the health of a function", () => {
     expect(Object.fromEntries(searchParams)).toMatchObject({
       function: "checkout",
       outcome: "failed",
-      until: "2100-11-20 12:01:02.000 UTC",
+      until: "2100-11-20 12:00:02.001 UTC",
     });
     // It is the only record of its moment, and open.
     const example = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));
@@ -355,7 +355,7 @@ describe("the health of a function", () => {
     await ended("exception", 20);
     const { html } = await (await Visitor.signedIn()).get("/");
     expect(textOf(html)).toMatch(
-      /1 problem "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
+      /2 problems "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
     );
     expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
   });
