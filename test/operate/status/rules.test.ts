@@ -14,6 +14,7 @@ import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/
 import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
+import type { SearchFact } from "../../../src/operate/status/search-rules.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
 import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/statuses.ts";
@@ -514,7 +515,33 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
   ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
+  [
+    "search_alert",
+    searched({ value: 9, standing: "past", pastSinceMs: ago(MINUTE - 1) }),
+    searched({ value: 9, standing: "past", pastSinceMs: ago(MINUTE) }),
+    { severity: "error", sinceMs: ago(MINUTE), subject: { type: "search", id: 7, name: "Mine" } },
+  ],
+  [
+    "search_alert",
+    searched({ value: null, standing: "unknown", pastSinceMs: ago(DAY) }),
+    searched({ value: null, standing: "past", pastSinceMs: ago(DAY) }),
+    { affected: { count: 0, what: "records" } },
+  ],
 ];
+
+/** A search whose threshold must be passed for a minute. */
+function searched(fields: Partial<SearchFact>): Facts {
+  const alert = { measure: { op: "count" }, threshold: 9, when: "at_least", overMs: MINUTE, forMs: MINUTE } as const;
+  const search = {
+    id: 7,
+    stamp: "1.m",
+    sinceMs: 0,
+    name: "Mine",
+    query: "x",
+    alert: { ...alert, severity: "error" } as const,
+  };
+  return facts({ searches: [{ search, value: 9, standing: "well", pastSinceMs: null, dueMs: null, ...fields }] });
+}
 
 function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {
   return facts({
