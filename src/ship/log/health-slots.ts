@@ -45,10 +45,10 @@ const GATHERED_MAX = 2 * DETAILED_MAX;
 const SLOT_TEXT_MAX = 200_000;
 
 /**
- * Largest text that is gathered before it becomes rows, in bytes: half of what a row takes. It is
- * written with every count; less than 1 kB of it a function.
+ * Largest text that is gathered before it becomes rows, in bytes: it shares a row with what else the
+ * shard gathers, and is written with every count; less than 1 kB of it a function.
  */
-const GATHERED_BYTES = 1_000_000;
+const GATHERED_BYTES = 400_000;
 
 /** How long after its end a slot becomes a row, in ms: stragglers come before. */
 const ROWS_AFTER_MS = 300_000;

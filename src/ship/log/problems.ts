@@ -18,8 +18,8 @@ const OF_ROW_MAX = 300;
 /** Problems that are gathered between two writes of rows: in the row that each append writes. */
 const GATHERED_MAX = 400;
 
-/** Largest text that is gathered before it becomes rows, in bytes: health needs the other half. */
-const GATHERED_BYTES = 400_000;
+/** Largest text that is gathered before it becomes rows, in bytes. */
+const GATHERED_BYTES = 250_000;
 
 /** How often they become rows, in ms. */
 const ROWS_EVERY_MS = 300_000;

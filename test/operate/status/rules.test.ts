@@ -52,17 +52,6 @@ const problem: ProblemFact = {
   record: { script: "shop", atMs: ago(58 * MINUTE), rayId: null },
 };
 
-const search: SearchFact = {
-  search: {
-    ...{ id: 7, stamp: "1.m", sinceMs: ago(DAY), name: "declined", query: "declined" },
-    alert: {
-      ...{ measure: { op: "count" }, threshold: 3, when: "at_least", overMs: 5 * MINUTE, forMs: 0 },
-      severity: "error",
-    },
-  },
-  ...{ value: 4, standing: "past", pastSinceMs: ago(MINUTE), dueMs: null },
-};
-
 const failingShop = {
   ...{
     name: "shop",
@@ -240,15 +229,6 @@ const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
     {
       ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
       summary: `"shop" is failing: 123 of 492 requests (25 %) in the last 13 min, 61 of 203 (30 %) in the last 3, since 11:02 UTC.`,
-    },
-  ],
-  [
-    "search_alert",
-    facts({ searches: [search] }),
-    {
-      ...{ subject: { type: "search", id: 7, name: "declined" }, severity: "error", sinceMs: ago(MINUTE) },
-      affected: { count: 4, what: "records" },
-      summary: 'Search "declined" is past its threshold: 4 records in the last 5 min (at least 3).',
     },
   ],
   [
@@ -585,12 +565,38 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
   ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
+  [
+    "search_alert",
+    searched({ value: 9, standing: "past", pastSinceMs: ago(MINUTE - 1) }),
+    searched({ value: 9, standing: "past", pastSinceMs: ago(MINUTE) }),
+    { severity: "error", sinceMs: ago(MINUTE), subject: { type: "search", id: 7, name: "Mine" } },
+  ],
+  [
+    "search_alert",
+    searched({ value: null, standing: "unknown", pastSinceMs: ago(DAY) }),
+    searched({ value: null, standing: "past", pastSinceMs: ago(DAY) }),
+    { affected: { count: 0, what: "records" } },
+  ],
 ];
 
 function withCron(quietAfterMs: number): Facts {
   const cron = { name: "shop", kind: "cron */30 * * * *", lastMs: ago(HOUR), by: "cron", everyMs: 0 } as const;
   const kinds = [{ ...cron, quietAfterMs }];
   return facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 0, kinds } });
+}
+
+/** A search whose threshold must be passed for a minute. */
+function searched(fields: Partial<SearchFact>): Facts {
+  const alert = { measure: { op: "count" }, threshold: 9, when: "at_least", overMs: MINUTE, forMs: MINUTE } as const;
+  const search = {
+    id: 7,
+    stamp: "1.m",
+    sinceMs: 0,
+    name: "Mine",
+    query: "x",
+    alert: { ...alert, severity: "error" } as const,
+  };
+  return facts({ searches: [{ search, value: 9, standing: "well", pastSinceMs: null, dueMs: null, ...fields }] });
 }
 
 function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {
