@@ -353,8 +353,8 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * When to check although no cron came, in ms since the epoch; null: never. Where receivers are on,
-   * a missing cron would stop all calls. A new instance does not know its last check, and checks
+   * When to check although no cron came, in ms since the epoch; null: never. Where receivers are
+   * on, a missing cron would stop all calls. A new instance does not know its last check, and checks
    * with the next alarm. What is overdue is found without waiting for the cron.
    */
   #checkDueMs(nowMs: number): number | null {
@@ -391,7 +391,7 @@ export function resultOf(facts: Facts): CheckResult {
   };
 }
 
-/** When a silence, or a search without further records, may be a finding; null: unknown, or never. */
+/** When a silence, or a search without further records, may be a finding; null: not known. */
 function dueOf({ functions, searches, nowMs }: Facts): number | null {
   const dues = [
     functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs),

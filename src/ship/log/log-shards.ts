@@ -4,7 +4,7 @@ import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import { joinedVersions, type VersionSeen } from "./function-versions.ts";
-import type { RanIn } from "./health-slots.ts";
+import type { RanIn } from "./health-keys.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
 import { type Counted, joinedProblems, type ProblemList } from "./problems.ts";

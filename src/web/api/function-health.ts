@@ -13,7 +13,8 @@ import {
   quantile,
 } from "../../ship/log/function-health.ts";
 import { VERSIONS_KEPT } from "../../ship/log/function-versions.ts";
-import { FUNCTION_HEALTH_HOURS, type RanIn, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
+import type { RanIn } from "../../ship/log/health-keys.ts";
+import { FUNCTION_HEALTH_HOURS, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import type { Problem } from "../../ship/log/problems.ts";
 import {
