@@ -354,8 +354,8 @@ export class Watch extends DurableObject<Env> {
 
   /**
    * When to check although no cron came, in ms since the epoch; null: never. Where receivers are
-   * on, a missing cron would stop all calls. A new instance does not know its last check, and checks
-   * with the next alarm. What is overdue is found without waiting for the cron.
+   * on, a missing cron would stop all calls. A new instance does not know its last check, and
+   * checks with the next alarm. What is overdue is found without waiting for the cron.
    */
   #checkDueMs(nowMs: number): number | null {
     const own = this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : Number.POSITIVE_INFINITY;
