@@ -394,7 +394,7 @@ export function resultOf(facts: Facts): CheckResult {
 /** When a silence, or a search without further records, may be a finding; null: not known. */
 function dueOf({ functions, searches, nowMs }: Facts): number | null {
   const dues = [
-    functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs),
+    functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs, functions.countedUntilMs),
     searches === NO_ANSWER ? null : nextSearchMs(searches),
   ].filter((ms) => ms !== null);
   return dues.length === 0 ? null : Math.min(...dues);

@@ -67,6 +67,9 @@ export const Histogram: FC<{
   const isKnown = ({ fromMs, toMs }: Bar): boolean =>
     isWhole || (atMs !== null && (isOldest ? toMs <= atMs : fromMs >= atMs));
   const tones: readonly Series["tone"][] = ["bar", "bad", "faint"];
+  // Since when something goes on.
+  const beginning = bars.find(({ values }) => values.some((value) => value > 0));
+  const begins = beginning && isWhole ? ` The first: ${stamp(beginning.fromMs, barMs)} UTC.` : "";
   const [, failed, other] = ends;
   return (
     <>
@@ -77,7 +80,7 @@ export const Histogram: FC<{
       <Bars
         id="over-time"
         title="Over time"
-        sentence={`${plural(total, "record")} from ${stamp(sinceMs, barMs)} to ${stamp(untilMs, barMs)} UTC, ${count(failed)} failed, ${count(other)} with another outcome.`}
+        sentence={`${plural(total, "record")} from ${stamp(sinceMs, barMs)} to ${stamp(untilMs, barMs)} UTC, ${count(failed)} failed, ${count(other)} with another outcome.${begins}`}
         buckets={bars.map(({ fromMs, toMs, values }) => {
           const label = stamp(fromMs, barMs);
           const isEmpty = values.every((value) => value === 0);
@@ -131,10 +134,17 @@ const FacetList: FC<{ facet: Facet; asked: Asked }> = ({ facet: { name, values, 
   const pins = asked.pins.split(",").filter((pin) => pin !== name);
   const rest = values.slice(VALUES_SHOWN).reduce((sum, { records }) => sum + records, other);
   const isLong = asked.q.length + asked.filter.length > LINK_MAX;
+  const known = values.filter(({ value }) => value !== null).length;
   return (
     <div class="facet">
       <h3>
         <Foreign text={name} max={100} />{" "}
+        {known > VALUES_SHOWN && (
+          <span class="quiet">
+            {other > 0 || overflow ? "over " : ""}
+            {plural(known, "value")}
+          </span>
+        )}{" "}
         {isPinned && (
           <a class="unpin" href={searchPath({ ...asked, pins: pins.join(), cursor: "" })}>
             Unpin<span class="unseen"> {visible(name.slice(0, 100))}</span>
