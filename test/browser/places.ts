@@ -31,6 +31,8 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/jobs/:job_id/replay/:replay_id": (seeded) => delivering(`/replay/${seeded.replay}`)(seeded),
   "/functions": () => ["/functions"],
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
+  "/problems": () => ["/problems", `/problems?state=ignored&worker=${MARK}`],
+  "/problems/:problem_id": ({ problem }) => [`/problems/${problem}`, `/problems/${problem}?range=30d`],
   "/attach": () => ["/attach"],
   // The second has a fault.
   "/live": () => ["/live", "/live?q=%28a"],
@@ -77,4 +79,4 @@ export const FILES: readonly string[] = [
 ];
 
 /** Addresses at which nothing exists. */
-export const NOTHING = ["/nothing-here", "/jobs/999999"];
+export const NOTHING = ["/nothing-here", "/jobs/999999", "/problems/0123456789abcdef"];

@@ -17,6 +17,8 @@ export interface Seeded {
   replay: string;
   /** A plain name, one that is markup, and one that has sent nothing. */
   functions: Readonly<Record<"plain" | "odd" | "silent", string>>;
+  /** Of the hostile function. */
+  problem: string;
   tokens: Readonly<Record<RoleName, Credential>>;
   member: string;
 }
@@ -88,6 +90,12 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
     look: () => api.job(failing),
     enough: ({ error_message }) => error_message !== null,
   });
+  const [problem] = await until({
+    what: "a problem of the hostile function",
+    withinMs: RECEIVED_WITHIN_MS,
+    look: () => shipper.call<{ id: string; worker: string }[]>("GET", "/logship/problems"),
+    enough: (list) => list.some(({ worker }) => worker === FUNCTION),
+  }).then((list) => list.filter(({ worker }) => worker === FUNCTION));
   const replay = await api.beginReplay(delivering, {
     since: new Date(now - 60_000).toISOString(),
     until: new Date(now + 60_000).toISOString(),
@@ -97,11 +105,13 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
   await api.postEvents(Array.from({ length: 5 }, (_, i) => plainEvent(Date.now(), i)));
   await received(shipper, delivering, events.length + 7);
   if (object === undefined || aside === undefined) throw new Error("nothing was delivered, or set aside");
+  if (problem === undefined) throw new Error("no problem");
   return {
     jobs: { delivering, failing, refused, paused, odd },
     object: object.number,
     aside: aside.id,
     replay: replay.id,
+    problem: problem.id,
     functions: { plain: "shop", odd: FUNCTION, silent: "never-called" },
     tokens,
     member,

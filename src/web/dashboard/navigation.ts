@@ -21,6 +21,7 @@ export const NAVIGATION = [
     title: "Observe",
     entries: [
       entry("/", "Overview", null, "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z"),
+      entry("/problems", "Problems", "logs:read", "M8 2 14.5 13.5h-13zM8 6.5v3M8 11.5v.5"),
       entry("/search", "Search", "logs:read", FIND_ICON),
       entry("/live", "Live", "logs:read", "M1 8h3l2-5 4 10 2-5h3"),
       entry(

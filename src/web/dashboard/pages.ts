@@ -14,6 +14,7 @@ import { jobPages } from "./pages/job/job.tsx";
 import { jobsPages } from "./pages/jobs.tsx";
 import { livePages } from "./pages/live.tsx";
 import { overviewPages } from "./pages/overview.tsx";
+import { problemPages } from "./pages/problems/problems.tsx";
 import { searchPages } from "./pages/search/search.tsx";
 import { createPages } from "./pages/shipping/create.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
@@ -28,6 +29,7 @@ export const PAGES: readonly Page[] = [
   ...editPages,
   ...jobPages,
   ...functionPages,
+  ...problemPages,
   ...livePages,
   ...searchPages,
   ...[...asideListPages, ...resendPages, ...asideOnePages, ...elsewherePages],

@@ -34,6 +34,8 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/functions/:name": { get: "functions:read" },
   "/functions/:name/logging": { post: "functions:edit" },
   "/functions/:name/forget": { post: "functions:edit" },
+  "/problems": { get: "logs:read" },
+  "/problems/:problem_id": { get: "logs:read", post: "logs:edit" },
   "/live": { get: "logs:read", post: "logs:read" },
   "/live/recent": { get: "logs:read" },
   "/live/judge": { post: "logs:read" },

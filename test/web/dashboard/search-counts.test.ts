@@ -56,6 +56,17 @@ async function goOn(visitor: Visitor, html: string): Promise<string | null> {
   return (await visitor.submit("/search/counts", Object.fromEntries(fields))).html;
 }
 
+it("versions of the Worker that is asked for stand where they were first seen; of an unknown one none do", async () => {
+  const of = { ScriptVersion: { ID: "bbbbbbbb-2", Message: "", Tag: "v42" } };
+  const { visitor } = await shipped({ count: 2, scriptName: "checkout", fields: of });
+  const marked = async (query: string) => (await visitor.get(counts(query))).html;
+  const html = await marked("function=checkout");
+  expect(html.match(/<rect class="mark"/g)).toHaveLength(1);
+  expect(textOf(html)).toContain("v42 first seen 2100-11-20 12:00 UTC");
+  expect(totalIn(html)).toBe(2);
+  for (const query of ["", "function=unknown"]) expect(await marked(query)).not.toContain('class="mark"');
+});
+
 describe("what a value adds to a search", () => {
   it.each([
     ["", "worker", "shop", false, "worker:shop"],

@@ -5,6 +5,8 @@ import type { Facet } from "../../../../operate/search/count/facets.ts";
 import { groupText, soFarWords } from "../../../../operate/search/words.ts";
 import { Bars, type Series } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
+import type { FunctionVersionView } from "../../views/account.ts";
+import { marksOf } from "../functions/health.tsx";
 import { type Asked, exactly, FACETS, searchPath, withValue } from "./address.ts";
 import { ENDS, type Sums } from "./sums.ts";
 
@@ -38,16 +40,18 @@ export function slotsOf({ sinceMs, untilMs }: Span): { every: string; barMs: num
 }
 
 /**
- * How many records, in large, and over time. @param isDraft it is soon replaced: without links and
+ * How many records, in large, and over time. @param versions of the Worker that is asked for.
+ * @param isDraft it is soon replaced: without links and
  * table. @param isWhole all is counted.
  */
-export const Histogram: FC<{ sums: Sums; span: Span; asked: Asked; isDraft: boolean; isWhole: boolean }> = ({
-  sums,
-  span: { sinceMs, untilMs },
-  asked,
-  isDraft,
-  isWhole,
-}) => {
+export const Histogram: FC<{
+  sums: Sums;
+  span: Span;
+  asked: Asked;
+  versions: readonly FunctionVersionView[];
+  isDraft: boolean;
+  isWhole: boolean;
+}> = ({ sums, span: { sinceMs, untilMs }, asked, versions, isDraft, isWhole }) => {
   const { barMs } = slotsOf({ sinceMs, untilMs });
   const firstMs = Math.floor(sinceMs / barMs) * barMs;
   const bars = Array.from({ length: Math.ceil((untilMs - firstMs) / barMs) }, (_, i) => {
@@ -94,6 +98,11 @@ export const Histogram: FC<{ sums: Sums; span: Span; asked: Asked; isDraft: bool
           times: [sinceMs, firstMs, barMs, untilMs],
         }}
         unknown={bars.map((bar) => !isKnown(bar))}
+        marks={marksOf(
+          versions.map(({ first_seen: at, ...rest }) => ({ ...rest, at })),
+          bars.map(({ fromMs }) => fromMs),
+          untilMs,
+        )}
         hasTable={!isDraft}
       />
     </>
