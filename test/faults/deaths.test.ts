@@ -12,7 +12,7 @@ import { rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
 import { breaks, Fault, overOrStuck } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
-import { jobRow, row } from "./row.ts";
+import { summedJobRow, summedRow } from "./row.ts";
 import { arrive, controlOf, countsOf, deliver, PUTS } from "./stores.ts";
 
 async function everythingDies(world: World): Promise<void> {
@@ -36,7 +36,7 @@ describe("everything dies while a change is brought", () => {
     "a reader is told of": [JobReader, "pull"],
   } as const;
   for (const [[place, [of, method]], [what, change]] of cells(Object.entries(PLACES), Object.entries(CHANGES))) {
-    jobRow(`everything dies while ${place} ${what}`, async (world, job) => {
+    summedJobRow(`everything dies while ${place} ${what}`, async (world, job) => {
       await world.createJob();
       await arrive(world, world.mint(20, { days: 2 }), 10);
       await world.take(world.mint(10));
@@ -65,7 +65,7 @@ describe("everything dies while the store has an object in hand", () => {
     ["after it was stored", "withhold"],
   ] as const;
   for (const [[when, action], how] of cells(moments, ["the log is evicted", "everything dies"])) {
-    jobRow(`${how} while the store has an object in hand, ${when}`, async (world, job) => {
+    summedJobRow(`${how} while the store has an object in hand, ${when}`, async (world, job) => {
       await arrive(world, world.mint(30, { days: 3 }), 10);
       const control = controlOf(job);
       await control.script([rule({ do: action }, PUTS, 2)]);
@@ -90,7 +90,7 @@ describe("everything dies while the store has an object in hand", () => {
     });
   }
 
-  jobRow("everything dies again and again during the cut and the upload of thirty days", async (world, job) => {
+  summedJobRow("everything dies again and again during the cut and the upload of thirty days", async (world, job) => {
     const control = controlOf(job);
     await arrive(world, world.mint(300, { days: 30 }), 100);
     world.clock.advance(60_000);
@@ -109,7 +109,7 @@ describe("everything dies while the store has an object in hand", () => {
     }
   });
 
-  jobRow("everything dies before the cut of thirty days is on disk", async (world, job) => {
+  summedJobRow("everything dies before the cut of thirty days is on disk", async (world, job) => {
     await arrive(world, world.mint(300, { days: 30 }), 100);
     world.clock.advance(60_000);
     const fault = new Fault(world, Attempts.prototype, "uploadOne", "dies before");
@@ -136,7 +136,7 @@ describe("a consumer that dies", () => {
     },
   };
   for (const [when, handlerOf] of Object.entries(DEATHS)) {
-    row(`the consumer dies ${when}, three times`, async (world) => {
+    summedRow(`the consumer dies ${when}, three times`, async (world) => {
       await world.createJob();
       await world.createJob();
       await world.take([...world.mint(20, { days: 2 }), largeEvent(world), ...world.mint(20)], 5);
@@ -151,7 +151,7 @@ describe("a consumer that dies", () => {
     });
   }
 
-  row("the consumer dies in an append, with everything else", async (world) => {
+  summedRow("the consumer dies in an append, with everything else", async (world) => {
     const [first, second] = [await world.createJob(), await world.createJob()];
     await world.take(world.mint(40, { days: 2 }), 10);
     const stuck = breaks(world, TraceLog, "append", (n) => (n === 1 ? "late" : null));
@@ -164,7 +164,7 @@ describe("a consumer that dies", () => {
   });
 
   for (const [nth, breakage] of cells([0, 1], ["refused", "lost", "dies before", "dies after"] as const)) {
-    row(`of the appends of two batches, number ${nth + 1} fails: ${breakage}`, async (world) => {
+    summedRow(`of the appends of two batches, number ${nth + 1} fails: ${breakage}`, async (world) => {
       for (let i = 0; i < 3; i++) await world.createJob();
       const fault = new Fault(world, TraceLog.prototype, "append", breakage);
       await world.take(world.mint(40, { days: 2 }), 10);
@@ -178,7 +178,7 @@ describe("a consumer that dies", () => {
 });
 
 describe("everything dies all the time", () => {
-  jobRow("everything dies every minute for an hour, with events coming in", async (world, job) => {
+  summedJobRow("everything dies every minute for an hour, with events coming in", async (world, job) => {
     for (let minute = 0; minute < 60; minute++) {
       if (minute % 4 === 0) await world.take(world.mint(10, { days: 2 }), 5);
       world.clock.advance(60_000);

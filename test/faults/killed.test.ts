@@ -8,7 +8,7 @@ import { mortal } from "../support/runtime/mortal.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { listed } from "./aside.ts";
-import { jobRow, row } from "./row.ts";
+import { summedJobRow, summedRow } from "./row.ts";
 import { arrive, countsOf, expectSettled } from "./stores.ts";
 
 /** What the platform waits after a handler died, in ms, and some. */
@@ -58,7 +58,7 @@ describe("a message that kills the handler", () => {
     [1, 40],
   ] as const;
   for (const [count, fresh] of variants(cases, 2)) {
-    row(
+    summedRow(
       `${count} among a hundred, while ${fresh} new ones come each time: set aside, and their neighbours are delivered`,
       async (world) => {
         const job = await world.createJob();
@@ -99,7 +99,7 @@ describe("a message that kills the handler", () => {
     );
   }
 
-  jobRow("and is well again after a new deployment: it is delivered when it comes next", async (world, job) => {
+  summedJobRow("and is well again after a new deployment: it is delivered when it comes next", async (world, job) => {
     await world.take(world.mint(10), 1);
     await world.take(world.mint(1));
     const id = lastId(world);
@@ -112,7 +112,7 @@ describe("a message that kills the handler", () => {
 });
 
 describe("a batch that is killed though none of its messages is to blame", () => {
-  jobRow("comes back smaller, and all of it is delivered", async (world, job) => {
+  summedJobRow("comes back smaller, and all of it is delivered", async (world, job) => {
     await world.take(world.mint(100), 1);
     let kills = 0;
     // The handler has room for 30 messages.
@@ -128,7 +128,7 @@ describe("a batch that is killed though none of its messages is to blame", () =>
 });
 
 describe("a deployment that dies of every message", () => {
-  jobRow("sets none aside, and all is delivered after the next one", async (world, job) => {
+  summedJobRow("sets none aside, and all is delivered after the next one", async (world, job) => {
     await arrive(world, world.mint(1));
     await world.take(world.mint(30), 1);
     await world.take(world.mint(1), 1);

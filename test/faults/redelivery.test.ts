@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { cells } from "../support/matrix.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
-import { row } from "./row.ts";
+import { summedRow } from "./row.ts";
 import { deliver } from "./stores.ts";
 
 type Redelivery = (messages: readonly HeldMessage[]) => HeldMessage[][];
@@ -29,7 +29,7 @@ for (const [[how, again], [[when, waitMs], key]] of cells(
   Object.entries(REDELIVERIES),
   cells(TIMES, [undefined, "a-key"]),
 )) {
-  row(`redelivered ${how}, ${when}${key === undefined ? "" : ", keyed"}`, async (world) => {
+  summedRow(`redelivered ${how}, ${when}${key === undefined ? "" : ", keyed"}`, async (world) => {
     await world.createJob();
     const errors = { fields: { filter: '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}' } };
     await world.createJob({ ...errors, keeps: ({ record }) => record.Outcome === "exception" });

@@ -79,6 +79,26 @@ export function row(
   });
 }
 
+/**
+ * The same, with saved searches whose counts are audited with the others: for what may come twice,
+ * or not at all.
+ */
+export function summedRow(...[fault, run, after]: Parameters<typeof row>): void {
+  row(
+    fault,
+    async (world, context) => {
+      await world.saveSearches();
+      await run(world, context);
+    },
+    after,
+  );
+}
+
+/** The same with a job. */
+export function summedJobRow(...[fault, run]: Parameters<typeof jobRow>): void {
+  summedRow(fault, async (world) => run(world, await world.createJob()));
+}
+
 /** A row with a job, which is there before anything else. */
 export function jobRow(fault: string, run: (world: World, job: WorldJob) => Promise<void>): void {
   row(fault, async (world) => run(world, await world.createJob()));

@@ -11,7 +11,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { breaks } from "./fault.ts";
-import { jobRow, row } from "./row.ts";
+import { summedJobRow, summedRow } from "./row.ts";
 import { arrive, controlOf, countsOf, deliver } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
@@ -40,28 +40,31 @@ describe("the log", () => {
     [64, 2, 8],
     [2, 4, 8, 1],
   ])) {
-    jobRow(`has ${steps.join(", then ")} shards, while each message comes twice, and late`, async (world, job) => {
-      const earlier: HeldMessage[] = [];
-      let taken = 0;
-      for (const shards of [1, ...steps]) {
-        setShards(world, shards);
-        if (shards !== 2) world.coldIsolate();
-        await world.take(world.mint(40, { days: 2 }), 2);
-        taken += 40;
-        const messages = [...world.queue.held];
-        await deliver(world, [...messages.slice(0, 15), ...earlier.slice(0, 5)], () => true);
-        world.clock.advance(HOUR_MS);
-        await deliver(world, [...messages, ...earlier]);
-        earlier.push(...messages);
-        await world.runAlarms();
-        expect((await countsOf(job)).received).toBe(taken);
-      }
-      expect((await shardsOf(env)).length).toBeGreaterThan(1);
-      expect(await world.accountCounts()).toMatchObject({ processed: taken, routed: taken });
-    });
+    summedJobRow(
+      `has ${steps.join(", then ")} shards, while each message comes twice, and late`,
+      async (world, job) => {
+        const earlier: HeldMessage[] = [];
+        let taken = 0;
+        for (const shards of [1, ...steps]) {
+          setShards(world, shards);
+          if (shards !== 2) world.coldIsolate();
+          await world.take(world.mint(40, { days: 2 }), 2);
+          taken += 40;
+          const messages = [...world.queue.held];
+          await deliver(world, [...messages.slice(0, 15), ...earlier.slice(0, 5)], () => true);
+          world.clock.advance(HOUR_MS);
+          await deliver(world, [...messages, ...earlier]);
+          earlier.push(...messages);
+          await world.runAlarms();
+          expect((await countsOf(job)).received).toBe(taken);
+        }
+        expect((await shardsOf(env)).length).toBeGreaterThan(1);
+        expect(await world.accountCounts()).toMatchObject({ processed: taken, routed: taken });
+      },
+    );
   }
 
-  jobRow("knows a request that is repeated after LOG_SHARDS has changed", async (world, job) => {
+  summedJobRow("knows a request that is repeated after LOG_SHARDS has changed", async (world, job) => {
     const events = world.mint(10);
     for (const shards of [1, 8, 2]) {
       setShards(world, shards);
@@ -72,7 +75,7 @@ describe("the log", () => {
   });
 
   for (const [breakage, shard] of cells(["refused", "hangs", "dies before"] as const, [1, 0])) {
-    row(
+    summedRow(
       `has four shards, and append() of number ${shard} ${breakage} for a while: the others take all`,
       async (world) => {
         const job = await world.createJob();
@@ -92,16 +95,19 @@ describe("the log", () => {
     );
   }
 
-  jobRow("comes to four shards while a change is on its way: each shard has it, or is told", async (world, job) => {
-    setShards(world, 4);
-    world.jobs.tries = 5;
-    await world.take(world.mint(40), 1);
-    world.clock.advance(1_000);
-    await Promise.all([world.deliverDue(), world.jobs.change(job, { enabled: false })]);
-    world.clock.advance(1_000);
-    await arrive(world, world.mint(40), 1);
-    expect((await countsOf(job)).received).toBe(40);
-  });
+  summedJobRow(
+    "comes to four shards while a change is on its way: each shard has it, or is told",
+    async (world, job) => {
+      setShards(world, 4);
+      world.jobs.tries = 5;
+      await world.take(world.mint(40), 1);
+      world.clock.advance(1_000);
+      await Promise.all([world.deliverDue(), world.jobs.change(job, { enabled: false })]);
+      world.clock.advance(1_000);
+      await arrive(world, world.mint(40), 1);
+      expect((await countsOf(job)).received).toBe(40);
+    },
+  );
 });
 
 describe("a job that reads four shards", () => {
@@ -114,7 +120,7 @@ describe("a job that reads four shards", () => {
     ["is deleted", (world, job) => world.jobs.remove(job)],
   ];
   for (const [what, act] of variants(acts, 3)) {
-    jobRow(`${what}, its store being down, and messages come again`, async (world, job) => {
+    summedJobRow(`${what}, its store being down, and messages come again`, async (world, job) => {
       await controlOf(job).script([rule({ do: "answer", status: 503 })]);
       const messages = await spread(world);
       const { received } = await countsOf(job);
@@ -131,7 +137,7 @@ describe("a job that reads four shards", () => {
     });
   }
 
-  jobRow("is forgotten after fifteen days, with all of its readers", async (world, job) => {
+  summedJobRow("is forgotten after fifteen days, with all of its readers", async (world, job) => {
     await spread(world);
     await world.jobs.remove(job);
     await world.settle();

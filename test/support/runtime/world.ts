@@ -14,6 +14,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { type JobReader, Packer, Shipper } from "../../../src/index.ts";
 import type { AccountCounts } from "../../../src/ship/log/account-status.ts";
+import { invocations, problemsOf } from "../../../src/ship/log/function-health.ts";
 import { LogShards, shardsOf } from "../../../src/ship/log/log-shards.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { eachNode, nodeAt } from "../../../src/ship/reader/job-nodes.ts";
@@ -21,14 +22,21 @@ import { jobStatus, shardsStatus } from "../../../src/ship/reader/job-status.ts"
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
-import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
-import { type Minted, type MintOptions, Oracle } from "../oracle.ts";
+import { accountLedgerFaults, type Count, type Sums, sumFaults } from "../ledger-audit.ts";
+import { hasFailed, type Minted, type MintOptions, Oracle } from "../oracle.ts";
+import { api } from "./api.ts";
 import { setClock } from "./pipeline.ts";
 import { SimulatedQueue } from "./queue.ts";
 import { type Audited, alive, type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.ts";
 
 /** In hours of the test's clock. What has not settled by then never will. */
 const SETTLE_MAX_HOURS = 72;
+
+/** The share of failures from which the watch says so is above one in so many. */
+const FAILS_EVERY = 25;
+
+/** Saved searches that are counted: for everything, and for failures. */
+const SEARCHES = ["", "status:5xx OR -outcome:ok"] as const;
 
 /** A reader that has not read by then hangs, in ms of real time. */
 const HANGS_MS = 2_000;
@@ -74,9 +82,12 @@ export class World {
    */
   readonly accountLeftOut: { set_aside?: Count; processed?: Count; routed?: Count } = {};
 
+  /** Ids of {@link SEARCHES}; empty: they are not saved. */
+  #searches: readonly number[] = [];
+
   constructor(startMs: number) {
     this.clock = setClock(startMs);
-    this.oracle = new Oracle({ at: startMs });
+    this.oracle = new Oracle({ at: startMs, failsEvery: FAILS_EVERY });
     this.queue = new SimulatedQueue(() => this.clock.nowMs());
     this.env = { ...env, EVENTS: this.queue as unknown as Queue };
     this.jobs = new WorldJobs(this.oracle);
@@ -90,6 +101,19 @@ export class World {
 
   mint(count: number, options: MintOptions = {}): Minted[] {
     return this.oracle.mint(count, { at: this.clock.nowMs(), ...options });
+  }
+
+  /** Saves searches with an alert, before there are events: what they count is audited. */
+  async saveSearches(): Promise<void> {
+    const saved = await Promise.all(
+      SEARCHES.map((query) =>
+        api<{ id: number }>("POST", "/logship/searches", { name: "a", query, alert: { threshold: 1e6, over: "5m" } }),
+      ),
+    );
+    this.#searches = saved.map(({ status, body }) => {
+      if (status !== 201) throw new Error(`saving a search: ${status} ${JSON.stringify(body.errors)}`);
+      return body.result.id;
+    });
   }
 
   createJob(options: JobOptions = {}): Promise<WorldJob> {
@@ -331,9 +355,45 @@ export class World {
       ...this.jobs.accountExpectation(this.#accepted, this.#unsure),
       ...this.accountLeftOut,
     });
+    faults.push(...sumFaults(counts, await this.#sums(), this.#failed()));
     if (this.queue.expired.length > 0) faults.push(`the queue deleted ${this.queue.expired.length} messages`);
     if (faults.length > 0) throw new Error(`account: ${faults.join("; ")}`);
     return { objects, doubled };
+  }
+
+  /** Every hour and slot of every function, every problem, and what searches have counted. */
+  async #sums(): Promise<Sums> {
+    const log = new LogShards(env);
+    const names = (await alive(() => log.functions())).flatMap(({ scriptName }) => scriptName ?? []);
+    const hours = await alive(() =>
+      Promise.all(names.map((name) => log.functionHours(name, 0, Number.MAX_SAFE_INTEGER))),
+    );
+    const health = hours.flat().map((hour) => hour.health);
+    const { problems, others } = await alive(() => log.problems());
+    const found = this.#searches.length === 0 ? [] : (await alive(() => log.searchCounts())).flat();
+    const [all = 0, failed = 0] = this.#searches.map((id) =>
+      sumOf(
+        found.filter((sum) => sum.id === id),
+        ({ total }) => total,
+      ),
+    );
+    return {
+      invocations: sumOf(health, invocations),
+      errors: sumOf(health.flatMap(problemsOf), ([, count]) => count),
+      problems: sumOf(problems, ({ count }) => count) + others,
+      searches: this.#searches.length === 0 ? null : { all, failed },
+    };
+  }
+
+  /** Records with an error that the log has counted. */
+  #failed(): Count {
+    const accepted = [...this.#accepted.values()].filter(hasFailed);
+    const doubtful = [...this.#unsure.values()].filter((event) => hasFailed(event) && !this.#accepted.has(event.id));
+    const { certain, possible } = this.jobs.enabledOf(accepted);
+    const { set_aside = 0, processed } = this.accountLeftOut;
+    // A test that loses events, or sets some aside, does not say which.
+    const isSure = set_aside === 0 && processed === undefined;
+    return { atLeast: isSure ? certain : 0, atMost: possible + doubtful.length };
   }
 
   /**
@@ -418,4 +478,8 @@ export class World {
   async #onTheWay(): Promise<string[]> {
     return this.queue.held.length > 0 ? [`${this.queue.held.length} messages in the queue`] : [];
   }
+}
+
+function sumOf<T>(all: readonly T[], of: (one: T) => number): number {
+  return all.reduce((sum, one) => sum + of(one), 0);
 }
