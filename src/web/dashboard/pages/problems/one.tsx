@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { DAY_MS, HOUR_MS } from "../../../../base/time.ts";
 import { count, plural, share } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import { problemPath } from "../../../../operate/alerts/link.ts";
 import type { Problem, ProblemDetails } from "../../../api/docs/problems.ts";
 import { type PageContext, seeOther, type View } from "../../page.ts";
 import { Bars, type Series } from "../../parts/chart.tsx";
@@ -30,12 +31,8 @@ const SPANS = {
 } as const;
 type Span = keyof typeof SPANS;
 
-function pathOf(id: string): string {
-  return `/problems/${encodeURIComponent(id)}`;
-}
-
 function routeOf({ params }: PageContext): string {
-  return `/logship${pathOf((params.problem_id ?? "").toWellFormed())}`;
+  return `/logship${problemPath((params.problem_id ?? "").toWellFormed())}`;
 }
 
 export async function problemView(page: PageContext): Promise<View> {
@@ -47,7 +44,7 @@ export async function problemView(page: PageContext): Promise<View> {
     title: errorText(problem),
     parts: [
       <About of={problem} viewer={viewer} nowMs={nowMs} tags={tags} />,
-      <Panel id="health" title="When" aside={<Ranges at={pathOf(problem.id)} range={span} of={SPANS} />}>
+      <Panel id="health" title="When" aside={<Ranges at={problemPath(problem.id)} range={span} of={SPANS} />}>
         <Chart of={problem} span={span} nowMs={nowMs} tags={tags} />
       </Panel>,
       <Versions of={problem} tags={tags} />,
@@ -91,7 +88,7 @@ const About: FC<{ of: ProblemDetails; viewer: Viewer; nowMs: number; tags: Reado
               <RecordLink to={first_record} at={first_seen} nowMs={nowMs} about="open the first record" />
               {firstVersion !== null && (
                 <>
-                  , in version <Foreign text={versionName(firstVersion, tags)} max={60} />
+                  , in version <Foreign text={versionName(firstVersion, tags.get(firstVersion))} max={60} />
                 </>
               )}
             </>,
@@ -128,7 +125,7 @@ const IGNORED_FOR = { "1": "Ignore for a day", "7": "Ignore for a week" } as con
 
 /** What was decided, and what can be. */
 const Standing: FC<{ of: Problem; viewer: Viewer; nowMs: number }> = ({ of, viewer, nowMs }) => {
-  const act = { viewer, action: pathOf(of.id) };
+  const act = { viewer, action: problemPath(of.id) };
   return (
     <>
       <p>
@@ -161,7 +158,7 @@ export async function decide(page: PageContext, form: URLSearchParams): Promise<
     state: form.get("state") ?? "",
     ...(until !== null && { until: Number.isNaN(until) ? "" : new Date(until).toISOString() }),
   });
-  return seeOther(pathOf(problem.id));
+  return seeOther(problemPath(problem.id));
 }
 
 /** Versions with a series of their own. */
@@ -202,7 +199,7 @@ const Chart: FC<{ of: ProblemDetails; span: Span; nowMs: number; tags: ReadonlyM
   const versions = byVersion(shown).map(([version]) => version);
   const top = versions.slice(0, TONES.length);
   const series = top.map((version, i): Series => {
-    const name = version === null ? "unknown version" : visible(versionName(version, tags));
+    const name = version === null ? "unknown version" : visible(versionName(version, tags.get(version)));
     return { name, tone: TONES[i] ?? "bar", values: sums(shown.filter((each) => each.version === version)) };
   });
   const others = shown.filter(({ version }) => !top.includes(version));
