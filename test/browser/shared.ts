@@ -5,7 +5,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, test } from "vitest";
 import { HostileStore } from "../e2e/hostile-store.ts";
-import { IsolatedShipper } from "../e2e/shipper.ts";
+import { IsolatedShipper, type Settings } from "../e2e/shipper.ts";
 import { launch, Stage } from "./browser.ts";
 import { type Seeded, seed } from "./seed.ts";
 
@@ -92,10 +92,10 @@ export function theStage(): () => Stage {
 }
 
 /** A shipper of the file's own, which it may kill. @returns a getter for use in the tests. */
-export function ownStage(): () => Stage {
+export function ownStage(settings: Settings = {}): () => Stage {
   let stage: Stage | undefined;
   shared.beforeAll(async ({ browser }) => {
-    stage = new Stage(browser, await IsolatedShipper.start({ queueWaitS: QUEUE_WAIT_S }));
+    stage = new Stage(browser, await IsolatedShipper.start({ queueWaitS: QUEUE_WAIT_S, settings }));
   });
   afterAll(() => stage?.shipper[Symbol.asyncDispose]());
   const get = duringFile(() => stage && { stage });

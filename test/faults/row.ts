@@ -69,6 +69,7 @@ export function row(
 ): void {
   it(fault, async (context) => {
     const world = new World(NOON);
+    await world.begin();
     await run(world, context);
     const summary = await world.finish();
     await after(world);

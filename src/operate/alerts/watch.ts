@@ -353,9 +353,9 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * When to check although no cron came, in ms since the epoch; null: never. Where receivers are on,
-   * a missing cron would stop all calls. A new instance does not know its last check, and checks
-   * with the next alarm. What is overdue is found without waiting for the cron.
+   * When to check although no cron came, in ms since the epoch; null: never. Where receivers are
+   * on, a missing cron would stop all calls. A new instance does not know its last check, and
+   * checks with the next alarm. What is overdue is found without waiting for the cron.
    */
   #checkDueMs(nowMs: number): number | null {
     const own = this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : Number.POSITIVE_INFINITY;
@@ -391,10 +391,10 @@ export function resultOf(facts: Facts): CheckResult {
   };
 }
 
-/** When a silence, or a search without further records, may be a finding; null: unknown, or never. */
+/** When a silence, or a search without further records, may be a finding; null: not known. */
 function dueOf({ functions, searches, nowMs }: Facts): number | null {
   const dues = [
-    functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs),
+    functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs, functions.countedUntilMs),
     searches === NO_ANSWER ? null : nextSearchMs(searches),
   ].filter((ms) => ms !== null);
   return dues.length === 0 ? null : Math.min(...dues);

@@ -135,10 +135,25 @@ export function goneKinds(
   return new Set(gone.map(({ key }) => key));
 }
 
-/** When the next of what is set, or known from a cron, is quiet if nothing comes; null: none. */
-export function nextDueMs(kinds: readonly KindFacts[], nowMs: number): number | null {
-  const due = kinds.filter((each) => each.by !== "learned" && each.sender === undefined && each.quietAfterMs >= nowMs);
-  return due.length === 0 ? null : Math.min(...due.map((each) => each.quietAfterMs)) + 1;
+/** The most that a check waits for a queue that is behind, in ms. */
+const BEHIND_MAX_MS = 30_000;
+
+/** The least time to the next check while the queue may hide what came, in ms. */
+const LOOK_AGAIN_MS = 15_000;
+
+/**
+ * When the next of what is set, or known from a cron, is quiet if nothing comes; null: none.
+ * @param untilMs until when all events are known. The queue is always some seconds behind.
+ */
+export function nextDueMs(kinds: readonly KindFacts[], nowMs: number, untilMs: number): number | null {
+  const due = kinds.filter(
+    (each) => each.by !== "learned" && each.sender === undefined && each.quietAfterMs >= untilMs,
+  );
+  if (due.length === 0) return null;
+  const quietMs = Math.min(...due.map((each) => each.quietAfterMs));
+  if (quietMs >= nowMs) return quietMs + 1 + Math.min(nowMs - untilMs, BEHIND_MAX_MS);
+  // What waits may end it: the longer that takes, the less often one looks.
+  return nowMs + Math.max(LOOK_AGAIN_MS, nowMs - quietMs);
 }
 
 /** One function's kinds as they are shown, the latest first: also those that no check has seen. */

@@ -178,18 +178,18 @@ function unwatched(count: number): Found | Found[] {
  */
 function bounded(found: readonly Found[], fresh: ReadonlySet<string>): Found[] {
   return [...Map.groupBy(found, ({ sender }) => sender)].flatMap(([sender, own]) => {
-    const old = own.filter((each) => !fresh.has(keyOf(each)));
-    const named =
-      sender === undefined
-        ? [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) =>
-            each.slice(0, each[0]?.problem === undefined ? NAMED_MAX : PROBLEMS_NAMED_MAX),
-          )
-        : own.length === 1
-          ? own
-          : old.slice(0, SENT_NAMED_MAX);
+    const { problems = [], others = [] } = Object.groupBy(own, (each) => (each.problem ? "problems" : "others"));
+    const named = [others, problems].flatMap((some) => namedOf(sender, some, fresh));
     const more = own.filter((each) => !named.includes(each));
     return more.length === 0 ? named : [...named, moreFinding(sender, more)];
   });
+}
+
+function namedOf(sender: Source | undefined, own: readonly Found[], fresh: ReadonlySet<string>): readonly Found[] {
+  if (own.length <= 1) return own;
+  if (sender !== undefined) return own.filter((each) => !fresh.has(keyOf(each))).slice(0, SENT_NAMED_MAX);
+  const max = own[0]?.problem === undefined ? NAMED_MAX : PROBLEMS_NAMED_MAX;
+  return [...Map.groupBy(own, ({ kind }) => kind).values()].flatMap((each) => each.slice(0, max));
 }
 
 function moreFinding(sender: Source | undefined, found: readonly Found[]): Found {

@@ -21,7 +21,7 @@ import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { goneKinds, heardKinds, isKindQuiet, knownKinds } from "./function-kinds.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
-import { NEW_MS, problemFacts } from "./problem-rules.ts";
+import { problemFacts } from "./problem-rules.ts";
 import type { ProblemStates } from "./problem-states.ts";
 import type { QueueWaits } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
@@ -86,7 +86,7 @@ export async function gather(
     }
   };
   try {
-    const answers = await askAll(env, sources, ask, platform.now());
+    const answers = await askAll(env, sources, ask);
     const before = memory.samples.state();
     if (answers.account !== NO_ANSWER && platform.now() - (before.queue?.askedMs ?? 0) <= AFTER.queueAsked)
       answers.account = withQueue(answers.account, before.queue);
@@ -135,7 +135,7 @@ function withQueue(account: AccountStatus, queue: QueueWaits | undefined): Accou
 /** @param shape of the answer; null: `question` has checked it. */
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Answer<T>>;
 
-async function askAll(env: Env, sources: Sources, ask: Ask, nowMs: number): Promise<Answers> {
+async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
   const ledger = new LogShards(env);
   const [control, settings, account, lately, replays, attachments, problems] = await Promise.all([
     ask("the control plane", null, async () => {
@@ -151,7 +151,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask, nowMs: number): Prom
     ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
-    ask("problems", ANSWER.Problems, () => ledger.problems({ sinceMs: nowMs - NEW_MS })),
+    ask("problems", ANSWER.Problems, () => ledger.problems()),
   ]);
   return {
     ...(control === NO_ANSWER ? { known: NO_ANSWER, alerted: NO_ANSWER } : control),

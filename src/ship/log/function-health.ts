@@ -11,6 +11,8 @@ export interface Health {
   outcomes: readonly { readonly outcome: string; readonly count: number }[];
   /** By {@link isFailed}. */
   failed: number;
+  /** Of a message: time of the first event that failed, in ms since the epoch; absent: none did. */
+  firstFailureMs?: number;
   /** Answers with a status from 500 on. */
   serverErrors: number;
   /**

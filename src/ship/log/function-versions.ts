@@ -3,8 +3,7 @@ import { Tables } from "../../base/storage/sql.ts";
 import { DAY_MS } from "../../base/time.ts";
 import { fairly, TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { keyOf, named, ofKey, SUMMED } from "./health-keys.ts";
-import type { Ran, RanIn } from "./health-slots.ts";
+import { keyOf, named, ofKey, type Ran, type RanIn, SUMMED } from "./health-keys.ts";
 import type { TRACE_LOG_STEPS } from "./log-migrations.ts";
 
 /** A version of a function that was seen. Its first sight is its deployment. */

@@ -122,6 +122,7 @@ export class HealthTally {
   readonly #key: string;
   #ok = 0;
   #failed = 0;
+  #firstFailureMs = Number.POSITIVE_INFINITY;
   #serverErrors = 0;
 
   /** @param key of the function, see {@link keyOf}. */
@@ -143,7 +144,10 @@ export class HealthTally {
     const hasLogged = record.extra.includes(LOGGED);
     if (isOk && !isServerError && !hasThrown && !hasLogged) return;
     const isBad = isFailed(record.Outcome, isServerError ? status : 0);
-    if (isBad) this.#failed += 1;
+    if (isBad) {
+      this.#failed += 1;
+      this.#firstFailureMs = Math.min(this.#firstFailureMs, record.EventTimestampMs);
+    }
     if (isBad || hasThrown || hasLogged) this.#addError(record, causeIn(record, status, hasThrown, hasLogged));
   }
 
@@ -176,6 +180,7 @@ export class HealthTally {
     return {
       outcomes: [...outcomes].map(([outcome, count]) => ({ outcome, count })),
       failed: this.#failed,
+      ...(this.#failed > 0 && { firstFailureMs: this.#firstFailureMs }),
       serverErrors: this.#serverErrors,
       statuses: keptStatuses([...this.#statuses].sort(([a], [b]) => a - b).flat()),
       wall: sketchOfBuckets(this.#wall),

@@ -1,6 +1,7 @@
 import { clause } from "../../base/storage/sql.ts";
 import { TRACED } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
+import type { Health } from "./function-health.ts";
 
 /** Of whose invocations a count is. */
 export interface HealthOf {
@@ -9,6 +10,25 @@ export interface HealthOf {
   source: Source;
   /** Id of the version; "": it is unknown. */
   version: string;
+}
+
+/** How invocations went, and when they were taken in, in ms since the epoch. */
+export interface Ran extends Health {
+  firstMs: number;
+  lastMs: number;
+  /** When the first that failed was; 0: none did, or an earlier release counted. */
+  firstFailedMs: number;
+  /** What its owner calls the version; absent: nothing. */
+  tag?: string;
+}
+
+/** How the invocations of one version of a function went in a slot or an hour. */
+export interface RanIn extends HealthOf {
+  /** Number of the slot, or of the hour, since the epoch, by time of intake. */
+  at: number;
+  health: Ran;
+  /** Others were summed in that time, and this one may be among them in part. */
+  isPartial: boolean;
 }
 
 /** The key of the functions that are summed. */

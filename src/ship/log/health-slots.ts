@@ -16,7 +16,7 @@ import {
   withoutProblems,
 } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
-import { type HealthOf, keyOf, named, ofKey, SUMMED } from "./health-keys.ts";
+import { type HealthOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED } from "./health-keys.ts";
 
 /** Health is known by so many ms. */
 export const SLOT_MS = 300_000;
@@ -45,32 +45,13 @@ const GATHERED_MAX = 2 * DETAILED_MAX;
 const SLOT_TEXT_MAX = 200_000;
 
 /**
- * Largest text that is gathered before it becomes rows, in bytes: half of what a row takes. It is
- * written with every count; less than 1 kB of it a function.
+ * Largest text that is gathered before it becomes rows, in bytes: it shares a row with what else
+ * the shard gathers, and is written with every count; less than 1 kB of it a function.
  */
-const GATHERED_BYTES = 1_000_000;
+const GATHERED_BYTES = 400_000;
 
 /** How long after its end a slot becomes a row, in ms: stragglers come before. */
 const ROWS_AFTER_MS = 300_000;
-
-/** How invocations went, and when they were taken in, in ms since the epoch. */
-export interface Ran extends Health {
-  firstMs: number;
-  lastMs: number;
-  /** When the first that failed was; 0: none did, or an earlier release counted. */
-  firstFailedMs: number;
-  /** What its owner calls the version; absent: nothing. */
-  tag?: string;
-}
-
-/** How the invocations of one version of a function went in a slot or an hour. */
-export interface RanIn extends HealthOf {
-  /** Number of the slot, or of the hour, since the epoch, by time of intake. */
-  at: number;
-  health: Ran;
-  /** Others were summed in that time, and this one may be among them in part. */
-  isPartial: boolean;
-}
 
 /** Invocations of a function that were taken in in {@link SLOT_MS}. */
 export interface Slot {
@@ -426,9 +407,10 @@ function ranIn(all: readonly Found[]): RanIn[] {
     .map(({ at, key, health }) => ({ at, ...ofKey(key), health, isPartial: summed.has(at) }));
 }
 
-function ranAt(health: Health, atMs: number, tag?: string): Ran {
-  // The sender says when its events were.
-  const failedMs = Math.max(Math.min(...health.errors.map(({ firstMs }) => firstMs), atMs), slotOf(atMs) * SLOT_MS);
+function ranAt({ firstFailureMs, ...health }: Health, atMs: number, tag?: string): Ran {
+  // The sender says when its events were. An earlier release tells that of errors alone.
+  const first = firstFailureMs ?? Math.min(...health.errors.map(({ firstMs }) => firstMs), atMs);
+  const failedMs = Math.max(Math.min(first, atMs), slotOf(atMs) * SLOT_MS);
   return {
     ...storedHealth(health),
     ...{ firstMs: atMs, lastMs: atMs, firstFailedMs: health.failed === 0 ? 0 : failedMs },

@@ -1,15 +1,13 @@
 import { TimeoutError } from "../../base/platform.ts";
-import { kinOf } from "../../formats/errors/fingerprint.ts";
 import type { AccountStatus } from "./account-status.ts";
 import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import { joinedVersions, type VersionSeen } from "./function-versions.ts";
-import { keyOf } from "./health-keys.ts";
-import type { RanIn } from "./health-slots.ts";
+import type { RanIn } from "./health-keys.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
-import { type Counted, joinedProblems, type Problem, type ProblemList, type ProblemQuery } from "./problems.ts";
+import { type Counted, joinedProblems, type ProblemList } from "./problems.ts";
 import type { SearchSum } from "./search-counts.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
@@ -104,20 +102,9 @@ export class LogShards {
     return this.each((shard) => shard.searchCounts() as Promise<unknown> as Promise<SearchSum[]>);
   }
 
-  async problems(query: ProblemQuery = {}): Promise<ProblemList> {
-    const ask = (shard: Shard) => shard.problems(query) as Promise<ProblemList<Counted>>;
-    return joinedProblems(await this.each(ask));
-  }
-
-  /** By its id, or that of its kin, with what all shards have of it; null: there is none. */
-  async problem(id: string): Promise<Problem | null> {
-    const { problems } = await this.problems({ id });
-    const found = problems.find(({ ids }) => ids.includes(id));
-    if (found === undefined || (await this.shards()).length === 1) return found ?? null;
-    // A shard that knows its kin alone was not asked for that.
-    const { scriptName, source } = found;
-    const all = await this.problems({ kin: kinOf(keyOf({ scriptName, source, version: "" }), found) });
-    return all.problems.find(({ ids }) => ids.includes(id)) ?? found;
+  /** @param scriptName those of this function; absent: all. */
+  async problems(scriptName?: string): Promise<ProblemList> {
+    return joinedProblems(await this.each((shard) => shard.problems(scriptName) as Promise<ProblemList<Counted>>));
   }
 
   /** As the method of each shard. */

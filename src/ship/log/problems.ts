@@ -1,6 +1,6 @@
 import { cut, utf8Length } from "../../base/bytes.ts";
 import { Tables } from "../../base/storage/sql.ts";
-import { kinOf, sameAs } from "../../formats/errors/fingerprint.ts";
+import { sameAs } from "../../formats/errors/fingerprint.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
@@ -18,8 +18,8 @@ const OF_ROW_MAX = 300;
 /** Problems that are gathered between two writes of rows: in the row that each append writes. */
 const GATHERED_MAX = 400;
 
-/** Largest text that is gathered before it becomes rows, in bytes: health needs the other half. */
-const GATHERED_BYTES = 400_000;
+/** Largest text that is gathered before it becomes rows, in bytes. */
+const GATHERED_BYTES = 250_000;
 
 /** How often they become rows, in ms. */
 const ROWS_EVERY_MS = 300_000;
@@ -54,16 +54,6 @@ export interface ProblemList<T = Problem> {
   /** Problems that there was no room for, and records with errors that are in none of them. */
   dropped: number;
   others: number;
-}
-
-/** Which problems are asked for, each with its kin; absent: all. */
-export interface ProblemQuery {
-  id?: string;
-  /** As of {@link kinOf}. */
-  kin?: string;
-  scriptName?: string;
-  /** Seen then or later, in ms since the epoch. */
-  sinceMs?: number;
 }
 
 /** A problem as it is gathered: where a row has its texts, without them. */
@@ -149,21 +139,16 @@ export class Problems extends Tables {
     return NOTHING;
   }
 
-  list({ id, kin, scriptName, sinceMs = 0 }: ProblemQuery = {}): ProblemList<Counted> {
+  /** @param scriptName those of this function; absent: all. */
+  list(scriptName?: string): ProblemList<Counted> {
     const rows = this.#rows();
     const gathered = this.#gatheredNow();
     for (const one of gathered.each.values()) put(rowOf(rows, one.id).each, one);
     const all = [...rows.values()];
-    const known = all.flatMap(({ each }) => [...each.values()].filter(isWhole));
-    const isAsked = (one: Counted): boolean =>
-      one.seenMs >= sinceMs &&
-      [undefined, one.id].includes(id) &&
-      [undefined, one.scriptName].includes(scriptName) &&
-      (kin === undefined || kinIn(one) === kin);
-    const asked = known.filter(isAsked);
-    const kins = asked.length === known.length ? null : new Set(asked.map(kinIn));
+    const isAsked = (one: Seen): one is Counted =>
+      one.scriptName !== undefined && one.scriptName === (scriptName ?? one.scriptName);
     return {
-      problems: kins === null ? asked : known.filter((one) => kins.has(kinIn(one))),
+      problems: all.flatMap(({ each }) => [...each.values()].filter(isAsked)),
       dropped: all.reduce((sum, row) => sum + row.dropped, 0),
       others: all.reduce((sum, row) => sum + row.others, gathered.others),
     };
@@ -225,18 +210,6 @@ export class Problems extends Tables {
   }
 }
 
-function isWhole(one: Seen): one is Counted {
-  return one.scriptName !== undefined;
-}
-
-function functionOf({ scriptName, source }: Counted): string {
-  return keyOf({ scriptName, source, version: "" });
-}
-
-function kinIn(one: Counted): string {
-  return kinOf(functionOf(one), one);
-}
-
 function byId(all: readonly Seen[]): ById {
   return new Map(all.map((one) => [one.id, one]));
 }
@@ -282,7 +255,7 @@ function withoutTexts({ name: _name, message: _message, frame: _frame, scriptNam
 export function joinedProblems(lists: readonly ProblemList<Counted>[]): ProblemList {
   const each = new Map<string, Counted>();
   for (const { problems } of lists) for (const problem of problems) put(each, problem);
-  const same = sameAs([...each.values()].map((one) => ({ ...one, functionKey: functionOf(one) })));
+  const same = sameAs([...each.values()].map((one) => ({ ...one, functionKey: keyOf({ ...one, version: "" }) })));
   const joined = [...Map.groupBy(each.values(), ({ id }) => same.get(id) ?? id)].map(([id, kin]): Problem => {
     const own = kin.find((one) => one.id === id) as Counted;
     const others = kin.filter((one) => one !== own);

@@ -20,6 +20,9 @@ export interface SearchSum {
   buckets: readonly Bucket[];
 }
 
+/** They share a row, of 2 MB at most, with all that a shard counts. */
+const TEXT_MAX = 500_000;
+
 /** What is added, by {@link keyOfSearch}. */
 export type AddedSearches = ReadonlyMap<string, readonly SearchCount[]>;
 
@@ -55,7 +58,10 @@ export class SearchCounts extends Tables {
       hasCrossed ||= !isOver(window) && isOver(buckets);
       return [{ ...sum, total: counts.reduce((all, { count }) => all + count, sum.total), buckets }];
     });
-    return { text: JSON.stringify(sums), hasCrossed };
+    const text = JSON.stringify(sums);
+    if (text.length <= TEXT_MAX) return { text, hasCrossed };
+    log.error("windows of searches are too large, and begin anew", { durable_object: "TraceLog" });
+    return { text: JSON.stringify(sums.map((sum) => ({ ...sum, buckets: [] }))), hasCrossed };
   }
 
   /** Those of these searches. */

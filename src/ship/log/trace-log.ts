@@ -33,7 +33,8 @@ import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import type { VersionSeen } from "./function-versions.ts";
-import { HealthSlots, type RanIn } from "./health-slots.ts";
+import type { RanIn } from "./health-keys.ts";
+import { HealthSlots } from "./health-slots.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
 import { TRACE_LOG_STEPS } from "./log-migrations.ts";
 import { MeanRate } from "./mean-rate.ts";
@@ -52,7 +53,7 @@ import {
   recordsOf,
 } from "./offers.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
-import { type Counted, type ProblemList, type ProblemQuery, Problems } from "./problems.ts";
+import { type Counted, type ProblemList, Problems } from "./problems.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { type AddedSearches, SearchCounts, type SearchSum } from "./search-counts.ts";
@@ -782,8 +783,8 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   /** As {@link Problems.list}. */
-  problems(query: ProblemQuery): ProblemList<Counted> {
-    return this.#problems.list(query);
+  problems(scriptName?: string): ProblemList<Counted> {
+    return this.#problems.list(scriptName);
   }
 
   /**

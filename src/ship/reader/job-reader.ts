@@ -12,6 +12,7 @@ import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { Pull, Pulled } from "../log/driver.ts";
 import { type Following, nodeName } from "../log/nodes.ts";
+import { WAKE_EVERY_MS, wakeWatch } from "../log/wakes.ts";
 import { AsideObjects } from "./aside-objects.ts";
 import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
@@ -26,7 +27,7 @@ import { keepSketch } from "./object-sketch.ts";
 import { type EventSpan, Objects } from "./objects.ts";
 import { tryNow, WAIT_MAX_MS } from "./parking.ts";
 import { READER_STEPS } from "./reader-migrations.ts";
-import type { Target } from "./reader-rows.ts";
+import type { ObjectRow, Target } from "./reader-rows.ts";
 import { ReaderState } from "./reader-state.ts";
 import { countsOf, statusOf } from "./reader-status.ts";
 import { Reading } from "./reading.ts";
@@ -66,6 +67,7 @@ export class JobReader extends DurableObject<Env> {
   readonly #reading: Reading;
   readonly #uploads: Uploads;
   readonly #alarm: Alarm;
+  #wokenMs = Number.NEGATIVE_INFINITY;
   /** Public for the tests, which wait for the canary, and break attempts at every step. */
   readonly canary: Canary;
   readonly manifests: Manifests;
@@ -148,7 +150,7 @@ export class JobReader extends DurableObject<Env> {
         this.#discard();
       },
     });
-    this.#uploads = new Uploads(this.#state, this.#objects, (object) => this.attempts.uploadOne(object));
+    this.#uploads = new Uploads(this.#state, this.#objects, (object) => this.#upload(object));
     this.#alarm = new Alarm(ctx.storage);
     this.#alarm.begin(ctx, READER_STEPS);
   }
@@ -164,6 +166,17 @@ export class JobReader extends DurableObject<Env> {
       this.#state.retired = false;
     }
     return this.#reading.pull(how);
+  }
+
+  /** An upload with which delivery is paused, or an object is on hold, wakes the watch. */
+  async #upload(object: ObjectRow): Promise<void> {
+    const trouble = (): number => (this.#state.row()?.parked ?? 0) + (this.#state.row()?.aside_objects ?? 0);
+    const before = trouble();
+    await this.attempts.uploadOne(object);
+    const now = platform.now();
+    if (trouble() <= before || Math.abs(now - this.#wokenMs) < WAKE_EVERY_MS) return;
+    this.#wokenMs = now;
+    this.ctx.waitUntil(wakeWatch(this.env));
   }
 
   /**

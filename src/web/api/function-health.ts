@@ -13,7 +13,8 @@ import {
   quantile,
 } from "../../ship/log/function-health.ts";
 import { VERSIONS_KEPT } from "../../ship/log/function-versions.ts";
-import { FUNCTION_HEALTH_HOURS, type RanIn, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
+import type { RanIn } from "../../ship/log/health-keys.ts";
+import { FUNCTION_HEALTH_HOURS, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import type { Problem } from "../../ship/log/problems.ts";
 import {
@@ -54,7 +55,7 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
     isSlots ? log.functionSlots(name, since, until) : log.functionHours(name, since, until),
     log.functionVersions(name),
     // A shard of the release before does not tell them: the counts stand without.
-    log.problems({ scriptName: name }).catch(() => ({ problems: [] })),
+    log.problems(name).catch(() => ({ problems: [] })),
   ]);
   if (found.length === 0) await requireFunction(c);
   const pieces = piecesOf(found, since, until, stepMs);

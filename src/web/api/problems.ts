@@ -6,7 +6,8 @@ import { watch } from "../../operate/alerts/watch.ts";
 import { standingOf } from "../../operate/status/problem-rules.ts";
 import type { ProblemState } from "../../operate/status/problem-states.ts";
 import { problemsOf } from "../../ship/log/function-health.ts";
-import { FUNCTION_HEALTH_HOURS, type RanIn, SLOT_MS, SLOTS_KEPT, slotOf } from "../../ship/log/health-slots.ts";
+import type { RanIn } from "../../ship/log/health-keys.ts";
+import { FUNCTION_HEALTH_HOURS, SLOT_MS, SLOTS_KEPT, slotOf } from "../../ship/log/health-slots.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import type { Problem } from "../../ship/log/problems.ts";
 import { bodyOf } from "./body.ts";
@@ -26,12 +27,10 @@ export const problemRoutes: Resources = {
 
 async function listProblems(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { state, worker: scriptName, since, ...page } = queryOf(c, LIST_PROBLEMS);
-  const query = {
-    ...(scriptName !== undefined && { scriptName }),
-    ...(since !== undefined && { sinceMs: Date.parse(since) }),
-  };
-  const [list, states] = await Promise.all([new LogShards(c.env).problems(query), statesOf(c)]);
-  const all = list.problems.map((problem) => present(problem, states.get(problem.id), platform.now()));
+  const sinceMs = since === undefined ? 0 : Date.parse(since);
+  const [list, states] = await Promise.all([new LogShards(c.env).problems(scriptName), statesOf(c)]);
+  const seen = list.problems.filter(({ seenMs }) => seenMs >= sinceMs);
+  const all = seen.map((problem) => present(problem, states.get(problem.id), platform.now()));
   const isAsked = (one: ProblemView): boolean =>
     state === undefined ||
     one.state === state ||
@@ -88,8 +87,9 @@ async function updateProblem(c: AppContext, _config: Config, platform: Platform)
 /** @throws ApiError 404 if there is none. */
 async function requireProblem(c: AppContext): Promise<Problem> {
   const id = c.req.param("problem_id") ?? "";
-  const problem = await new LogShards(c.env).problem(id);
-  if (problem === null) throw notFound("no such problem");
+  const { problems } = await new LogShards(c.env).problems();
+  const problem = problems.find(({ ids }) => ids.includes(id));
+  if (problem === undefined) throw notFound("no such problem");
   return problem;
 }
 

@@ -155,7 +155,7 @@ function spanText(ms: number): string {
 }
 
 /** As docs/costs.md has measured it, on average over ten. */
-const CPU_US_PER_RECORD = 0.2;
+const CPU_US_PER_RECORD = 0.3;
 const COST = {
   cpu_us_per_record: CPU_US_PER_RECORD,
   // A million records take a thousand times as many milliseconds; prices are of a million units.

@@ -83,6 +83,7 @@ function presentFinding({ kind, severity, affected, summary, advice, ...of }: Om
     ...(of.receiver !== undefined && { receiver: of.receiver }),
     ...(of.eventKind !== undefined && { event_kind: of.eventKind }),
     ...(of.sender !== undefined && { sender: of.sender }),
+    ...(of.problem !== undefined && { problem: of.problem }),
     affected,
     summary,
     advice,

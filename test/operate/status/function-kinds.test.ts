@@ -174,10 +174,17 @@ describe("kinds that senders make up", () => {
     const known = knownKinds([...pulses], [], []).map((each) => each.facts as KindFacts);
     expect(known).toMatchObject([{ name: "shop", sender: "http:ci", by: "cron" }]);
     // They do not wake the watch.
-    expect(nextDueMs(known, MONDAY)).toBeNull();
+    expect(nextDueMs(known, MONDAY, MONDAY)).toBeNull();
     const own = known.map(({ sender: _, ...each }) => each);
-    expect(nextDueMs(own, MONDAY)).toBe(MONDAY + 2 * MINUTE + 45 * SECOND + 1);
-    expect(nextDueMs(own, MONDAY + 2 * MINUTE + 46 * SECOND)).toBeNull();
+    const quietMs = MONDAY + 2 * MINUTE + 45 * SECOND;
+    const dueMs = (nowMs: number, behindMs = 0) => nextDueMs(own, nowMs, nowMs - behindMs);
+    expect(dueMs(MONDAY)).toBe(quietMs + 1);
+    expect(dueMs(quietMs + SECOND)).toBeNull();
+    // As far behind as the queue is, but not for as long as one that is stuck.
+    expect(dueMs(MONDAY, 8 * SECOND)).toBe(quietMs + 8 * SECOND + 1);
+    expect(dueMs(MONDAY, HOUR)).toBe(quietMs + 30 * SECOND + 1);
+    expect(dueMs(quietMs + SECOND, 2 * SECOND)).toBe(quietMs + 16 * SECOND);
+    expect(dueMs(quietMs + HOUR, 2 * HOUR)).toBe(quietMs + 2 * HOUR);
   });
 
   it("never throw, are bounded, and are quiet only after what they expect", () => {

@@ -15,6 +15,7 @@ import { functionFacts } from "../../../src/operate/status/function-facts.ts";
 import { KINDS } from "../../../src/operate/status/kinds.ts";
 import type { ProblemFact } from "../../../src/operate/status/problem-rules.ts";
 import { findingsOf, isUnknown } from "../../../src/operate/status/rules.ts";
+import type { SearchFact } from "../../../src/operate/status/search-rules.ts";
 import type { SlowFunction } from "../../../src/operate/status/slow.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
@@ -564,12 +565,38 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
   ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
+  [
+    "search_alert",
+    searched({ value: 9, standing: "past", pastSinceMs: ago(MINUTE - 1) }),
+    searched({ value: 9, standing: "past", pastSinceMs: ago(MINUTE) }),
+    { severity: "error", sinceMs: ago(MINUTE), subject: { type: "search", id: 7, name: "Mine" } },
+  ],
+  [
+    "search_alert",
+    searched({ value: null, standing: "unknown", pastSinceMs: ago(DAY) }),
+    searched({ value: null, standing: "past", pastSinceMs: ago(DAY) }),
+    { affected: { count: 0, what: "records" } },
+  ],
 ];
 
 function withCron(quietAfterMs: number): Facts {
   const cron = { name: "shop", kind: "cron */30 * * * *", lastMs: ago(HOUR), by: "cron", everyMs: 0 } as const;
   const kinds = [{ ...cron, quietAfterMs }];
   return facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 0, kinds } });
+}
+
+/** A search whose threshold must be passed for a minute. */
+function searched(fields: Partial<SearchFact>): Facts {
+  const alert = { measure: { op: "count" }, threshold: 9, when: "at_least", overMs: MINUTE, forMs: MINUTE } as const;
+  const search = {
+    id: 7,
+    stamp: "1.m",
+    sinceMs: 0,
+    name: "Mine",
+    query: "x",
+    alert: { ...alert, severity: "error" } as const,
+  };
+  return facts({ searches: [{ search, value: 9, standing: "well", pastSinceMs: null, dueMs: null, ...fields }] });
 }
 
 function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {

@@ -15,14 +15,8 @@ import {
   NO_HEALTH,
   problemsOf,
 } from "../../../src/ship/log/function-health.ts";
-import {
-  DETAILED_MAX,
-  type FunctionSlots,
-  HealthSlots,
-  type RanIn,
-  SLOT_MS,
-  slotOf,
-} from "../../../src/ship/log/health-slots.ts";
+import type { RanIn } from "../../../src/ship/log/health-keys.ts";
+import { DETAILED_MAX, type FunctionSlots, HealthSlots, SLOT_MS, slotOf } from "../../../src/ship/log/health-slots.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { id } from "../consumer/scripted.ts";

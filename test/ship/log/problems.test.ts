@@ -55,7 +55,8 @@ const count = async (errors: ErrorCount[], atMs: number, how: How = {}): Promise
 };
 
 const both = () => new LogShards(env, [0, 1]);
-const list = (query = {}): Promise<ProblemList> => both().problems(query);
+const list = (scriptName?: string): Promise<ProblemList> => both().problems(scriptName);
+const byId = async (id: string) => (await list()).problems.find(({ ids }) => ids.includes(id));
 const sumOf = ({ problems, others }: ProblemList): number => problems.reduce((sum, one) => sum + one.count, others);
 
 const rows = (n = 0): Promise<{ id: number; dropped: number; others: number }[]> =>
@@ -150,7 +151,7 @@ describe("a problem", () => {
         count: 6,
       },
       ...{ firstMs: NOON - 9, firstRay: `first ${NOON - 9}`, lastMs: NOON + 9, lastRay: `last ${NOON + 9}` },
-      ...{ bornMs: NOON, seenMs: NOON + SLOT_MS, versions: ["v1", "v2"] },
+      ...{ bornMs: NOON, seenMs: NOON + SLOT_MS, versions: ["v1", "v2"], ids: [idOf(1)] },
     });
     expect(problems.find(({ message }) => message === "cause 2")).toMatchObject({
       seenMs: NOON + SLOT_MS,
@@ -158,16 +159,27 @@ describe("a problem", () => {
     });
   });
 
-  it("is found by its id, its function, and when it was seen", async () => {
+  it("is told of its function, or of all, the last seen first", async () => {
     const clock = setClock(NOON);
     await count([error(1, 1, NOON)], NOON);
     clock.advance(SLOT_MS);
     await count([error(2, 1, NOON)], clock.nowMs(), { scriptName: "till" });
-    const causes = async (query: object) => (await list(query)).problems.map(({ message }) => message);
-    expect(await causes({ id: idOf(1) })).toEqual(["cause 1"]);
-    expect(await causes({ scriptName: "till" })).toEqual(["cause 2"]);
-    expect(await causes({ sinceMs: NOON + 1 })).toEqual(["cause 2"]);
-    expect(await causes({})).toEqual(["cause 2", "cause 1"]);
+    const causes = async (of?: string) => (await list(of)).problems.map(({ message }) => message);
+    expect(await causes("till")).toEqual(["cause 2"]);
+    expect(await causes()).toEqual(["cause 2", "cause 1"]);
+  });
+
+  it("counts with its kin that has a frame, over shards, and is found by either id", async () => {
+    const clock = setClock(NOON);
+    const bare = { ...error(9, 3, NOON), frame: "" };
+    await count([error(1, 2, NOON)], NOON, { n: 0 });
+    await count([bare], NOON, { n: 1 });
+    const owed = { id: idOf(1), ids: [idOf(1), idOf(9)], frame: "load", count: 5 };
+    expect((await list()).problems).toMatchObject([owed]);
+    for (const n of [1, 9]) expect(await byId(idOf(n))).toMatchObject(owed);
+    clock.advance(SLOT_MS);
+    await count([bare], clock.nowMs(), { n: 1 });
+    expect((await list()).problems).toMatchObject([{ ...owed, count: 8, seenMs: NOON + SLOT_MS }]);
   });
 
   it("is in the health of its hour as a count, and forgotten with its function", async () => {
@@ -206,7 +218,7 @@ describe("what is written", () => {
     expect(text.problems).toContain(idOf(1));
     expect(text.problems).not.toContain("cause 1");
     await evictDurableObject(shard(0));
-    expect((await list({ id: idOf(1) })).problems).toMatchObject([{ message: "cause 1", count: 6 }]);
+    expect(await byId(idOf(1))).toMatchObject({ message: "cause 1", count: 6 });
   });
 
   it("stays as it was if a later part of the transaction fails", async () => {

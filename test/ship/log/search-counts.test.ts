@@ -1,4 +1,4 @@
-/** What a shard adds to the counts of searches: of each new part once, whoever has matched it. */
+/** What a shard adds to the counts of searches: of each new part once, wherever it was matched. */
 import { evictDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { Watch } from "../../../src/index.ts";

@@ -1,9 +1,11 @@
 /** What is found out about uploads that fail beside others, and what is said of it. */
 import { describe, expect, it, vi } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
+import { Watch } from "../../../src/operate/alerts/watch.ts";
 import type { WriteOutcome } from "../../../src/ship/destinations/destination.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import type { JobReader } from "../../../src/ship/reader/job-reader.ts";
+import { until } from "../../support/until.ts";
 import { asked, RECEIVERS, type ReceiverFixture } from "../destinations/receivers.ts";
 import { append, configure, format, fragmentsOf, inLog, jobInto } from "./direct.ts";
 import { countsOf, jobTo, receiver, record, records, rowsOf } from "./receiver-log.ts";
@@ -129,6 +131,63 @@ describe("what a job says once nothing of it fails any more", () => {
         parked: true,
         errorMessage: expect.stringContaining("delivery paused: HTTP 401"),
       });
+    });
+  });
+});
+
+describe("the watch", () => {
+  it("is woken when delivery pauses, not while it is, and again the next time", async () => {
+    const woken = vi.spyOn(Watch.prototype, "look").mockReturnValue().mock.calls;
+    let isShut = true;
+    const { clock } = receiver(https, (fetch) => async (url, init) => {
+      return isShut ? new Response(null, { status: 401 }) : fetch(url, init);
+    });
+    const job = jobTo(https.conf);
+    await inLog(job, async (log) => {
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(1)));
+      await passes(log, clock, { ms: 60_000 });
+      expect(log.status()).toMatchObject({ parked: true });
+      await until(() => woken.length === 1);
+      await passes(log, clock, { ms: 600_000 });
+      isShut = false;
+      await log.drive("manual", 10_000);
+      expect(log.status()).toMatchObject({ parked: false });
+      isShut = true;
+      await append(job, fragmentsOf(NDJSON, records(1)));
+      await passes(log, clock, { ms: 60_000 });
+      expect(log.status()).toMatchObject({ parked: true });
+      await until(() => woken.length > 1);
+      expect(woken).toHaveLength(2);
+    });
+  });
+
+  it("is woken when records are on hold, once a minute at most; not by what is tried again", async () => {
+    const woken = vi.spyOn(Watch.prototype, "look").mockReturnValue().mock.calls;
+    let isBusy = true;
+    const { clock } = receiver(splunk, (fetch) => async (url, init) => {
+      if (isBusy) return new Response(null, { status: 503 });
+      const entry = (await asked(url, init)).text.split("\n").findIndex((line) => line.includes(VENOM));
+      if (entry === -1) return fetch(url, init);
+      return Response.json({ text: "no", code: 6, "invalid-event-number": entry }, { status: 400 });
+    });
+    const job = jobTo(splunk.conf);
+    await inLog(job, async (log) => {
+      const append1 = () => append(job, fragmentsOf(NDJSON, [record("mark-1"), record("mark-x", VENOM)]));
+      await configure(job);
+      await append1();
+      await passes(log, clock, { ms: 300_000 });
+      isBusy = false;
+      await log.drive("manual", 10_000);
+      await passes(log, clock, { ms: 50_000 }, append1);
+      const held = countsOf(log).set_aside;
+      expect(held).toBeGreaterThan(2);
+      await passes(log, clock, { ms: 60_000 });
+      await append1();
+      await passes(log, clock, { ms: 60_000 });
+      expect(countsOf(log).set_aside).toBeGreaterThan(held);
+      await until(() => woken.length > 1);
+      expect(woken).toHaveLength(2);
     });
   });
 });

@@ -64,6 +64,8 @@ export class World {
   /** The handlers of the current isolate. */
   isolate = createWorker();
   #faults = 0;
+  /** Their ids and stamps. */
+  #searches: readonly string[] = [];
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
   /** Events since the queue was last known to be empty, and the log to be read. */
@@ -81,6 +83,40 @@ export class World {
     this.env = { ...env, EVENTS: this.queue as unknown as Queue };
     this.jobs = new WorldJobs(this.oracle);
     this.#connectSenders();
+  }
+
+  /** Before anything comes: searches that between them count every record, by outcome. */
+  async begin(): Promise<void> {
+    const alert = { measure: { op: "count" }, threshold: 1e9, when: "at_least", overMs: 60_000, forMs: 0 } as const;
+    for (const query of ["outcome:exception", "-outcome:exception"]) {
+      const draft = { name: query, query, alert: { ...alert, severity: "warning" } as const };
+      await controlPlane(env.CONTROL).putSearch(null, draft, { owner: "world", ownerName: "world" });
+    }
+    this.#searches = await this.#stamps();
+  }
+
+  async #stamps(): Promise<string[]> {
+    const saved: { id: number; stamp: string }[] = await alive(() => controlPlane(env.CONTROL).savedSearches());
+    return saved.map(({ id, stamp }) => `${id} ${stamp}`);
+  }
+
+  /** What searches have counted is what the account has counted, of each outcome. */
+  async #searchFaults({ routed, not_routed }: AccountCounts): Promise<string[]> {
+    const now = await this.#stamps();
+    // A control plane that was restored begins anew.
+    if (this.#searches.length === 0 || now.join() !== this.#searches.join()) return [];
+    const sums = (await alive(() => new LogShards(env).searchCounts())).flat();
+    const totals = this.#searches.map((key) =>
+      sums.filter(({ id, stamp }) => `${id} ${stamp}` === key).reduce((sum, { total }) => sum + total, 0),
+    );
+    const faults: string[] = [];
+    const all = totals.reduce((sum, total) => sum + total, 0);
+    if (all !== routed + not_routed)
+      faults.push(`searches have counted ${totals.join(" + ")} of ${routed + not_routed}`);
+    const thrown = [...this.#accepted.values()].filter(({ record }) => record.Outcome === "exception").length;
+    const isSure = this.#unsure.size === 0 && all === this.#accepted.size;
+    if (isSure && totals[0] !== thrown) faults.push(`a search has counted ${totals[0]} of ${thrown} exceptions`);
+    return faults;
   }
 
   /** Counts injected faults. */
@@ -331,6 +367,7 @@ export class World {
       ...this.jobs.accountExpectation(this.#accepted, this.#unsure),
       ...this.accountLeftOut,
     });
+    faults.push(...(await this.#searchFaults(counts)));
     if (this.queue.expired.length > 0) faults.push(`the queue deleted ${this.queue.expired.length} messages`);
     if (faults.length > 0) throw new Error(`account: ${faults.join("; ")}`);
     return { objects, doubled };

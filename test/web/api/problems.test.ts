@@ -164,8 +164,8 @@ describe("problems", () => {
     const id = (await problems())[0]?.id ?? "";
     const said = async () => {
       clock.advance(20_000);
-      const { body } = await call<{ findings: { kind: string; summary: string }[] }>("GET", "/logship/status");
-      return body.result.findings.filter(({ kind }) => kind.startsWith("problem")).map(({ kind }) => kind);
+      const { body } = await call<{ findings: { kind: string; problem?: string }[] }>("GET", "/logship/status");
+      return body.result.findings.filter(({ problem }) => problem === id).map(({ kind }) => kind);
     };
     expect(await said()).toEqual(["problem_new"]);
     await decide(id, { state: "resolved" });

@@ -399,7 +399,7 @@ describe("the health of a function", () => {
     await ended("exception", 20);
     const { html } = await (await Visitor.signedIn()).get("/");
     expect(textOf(html)).toMatch(
-      /1 problem "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
+      /2 problems "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
     );
     expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
   });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { askedOf, exactly, searchPath, withValue } from "../../../src/web/dashboard/pages/search/address.ts";
-import { slotsOf } from "../../../src/web/dashboard/pages/search/figures.tsx";
+import { Facets, slotsOf } from "../../../src/web/dashboard/pages/search/figures.tsx";
 import { Sums } from "../../../src/web/dashboard/pages/search/sums.ts";
 import { type MintOptions, Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
@@ -55,6 +55,17 @@ async function goOn(visitor: Visitor, html: string): Promise<string | null> {
   ]);
   return (await visitor.submit("/search/counts", Object.fromEntries(fields))).html;
 }
+
+it("versions of the Worker that is asked for stand where they were first seen; of an unknown one none do", async () => {
+  const of = { ScriptVersion: { ID: "bbbbbbbb-2", Message: "", Tag: "v42" } };
+  const { visitor } = await shipped({ count: 2, scriptName: "checkout", fields: of });
+  const marked = async (query: string) => (await visitor.get(counts(query))).html;
+  const html = await marked("function=checkout");
+  expect(html.match(/<rect class="mark"/g)).toHaveLength(1);
+  expect(textOf(html)).toContain("v42 first seen 2100-11-20 12:00 UTC");
+  expect(totalIn(html)).toBe(2);
+  for (const query of ["", "function=unknown"]) expect(await marked(query)).not.toContain('class="mark"');
+});
 
 describe("what a value adds to a search", () => {
   it.each([
@@ -107,7 +118,7 @@ describe("the counts of a search", () => {
     expect(totalIn(html)).toBe(150);
     expect(textOf(html)).toContain("ok 130 ■ failed 20 ■ other 0");
     expect(textOf(html)).toContain(
-      "150 records from 2100-11-20 11:00 to 2100-11-20 13:00 UTC, 20 failed, 0 with another outcome.",
+      "150 records from 2100-11-20 11:00 to 2100-11-20 13:00 UTC, 20 failed, 0 with another outcome. The first: 2100-11-20 12:00 UTC.",
     );
     const [, facets = ""] = /id="facets"(.*)<\/section>/s.exec(html) ?? [];
     expect(textOf(facets)).toMatch(
@@ -171,6 +182,21 @@ describe("the counts of a search", () => {
     expect(queriesIn(figures.html)).toContain("Fields.customer:4711");
     const one = hrefsIn(figures.html).find((href) => href.includes("q=Fields.customer%3A4712")) ?? "";
     expect((await visitor.get(one)).html.match(/<details class="hit"/g)).toHaveLength(1);
+  });
+
+  it("tell how many values there are where not all are shown", () => {
+    const shown = (n: number, more: object = {}): string => {
+      const values = [
+        ...Array.from({ length: n }, (_, i) => ({ value: `v${i}`, records: 2 })),
+        { value: null, records: 1 },
+      ];
+      const facet = { name: "worker", values, other: 0, overflow: false, ...more };
+      return textOf(`${Facets({ facets: [facet], asked: asked("last=1h") })}`);
+    };
+    expect(shown(8)).not.toContain("8 values");
+    expect(shown(23)).toContain("worker 23 values");
+    expect(shown(23, { other: 4 })).toContain("worker over 23 values");
+    expect(shown(23, { overflow: true })).toContain("worker over 23 values");
   });
 
   it("pin only names that can be counted, and not those that are", () => {

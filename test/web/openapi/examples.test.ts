@@ -90,6 +90,7 @@ async function prepare(source: string, method: string): Promise<{ [variable: str
     format: "slack",
     address: "https://hooks.slack.com/services/T0/B0/X",
   });
+  const SEARCH_ID = names("SEARCH_ID") ? await savedSearch() : "";
   if (names("INCIDENT_ID")) await openIncident("inc_1");
   if (names("OBJECT_NUMBER")) await deliverOne();
   const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
@@ -106,11 +107,17 @@ async function prepare(source: string, method: string): Promise<{ [variable: str
     TOKEN_ID,
     MEMBER_ID,
     REPLAY_ID,
+    SEARCH_ID,
     ASIDE_ID: isUpload ? "object-1-1" : "message-1",
     INCIDENT_ID: "inc_1",
     PROBLEM_ID,
     OBJECT_NUMBER: "1",
   };
+}
+
+async function savedSearch(): Promise<string> {
+  const body = { name: "Errors", query: "status:5xx", alert: { threshold: 10, over: "5m" } };
+  return `${(await call<{ id: number }>("POST", "/logship/searches", body)).body.result.id}`;
 }
 
 /** One that is not over, as the watch stores it. */

@@ -14,7 +14,7 @@ export const Subject = z.discriminatedUnion("type", [
 export const FINDING = {
   kind: z
     .enum([...KINDS, ...WATCH_KINDS])
-    .describe("Unique together with subject, rerun, receiver, event_kind and sender."),
+    .describe("Unique together with subject, rerun, receiver, event_kind, sender and problem."),
   severity: z
     .enum(["error", "warning"])
     .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
@@ -28,6 +28,7 @@ export const FINDING = {
     .string()
     .optional()
     .describe("Of `function_kind_quiet`: the type of the events, or `cron` and the expression."),
+  problem: z.string().optional().describe("Of a finding about a problem: its id, as of `GET /problems/{id}`."),
   sender: z
     .string()
     .optional()

@@ -3,6 +3,7 @@ import { HOUR_MS } from "../../../../base/time.ts";
 import { count, duration, plural, share, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import { problemPath } from "../../../../operate/alerts/link.ts";
+import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -67,10 +68,11 @@ export const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealth
   });
   const sums = (of: (piece: Piece) => number): number[] =>
     bars.map((each) => each.reduce((sum, piece) => sum + of(piece), 0));
-  const marks = health.deployments.flatMap(({ version, tag, at }) => {
-    const bucket = bars.findLastIndex((each) => (each[0]?.startMs ?? Number.NaN) <= Date.parse(at));
-    return bucket < 0 ? [] : [{ bucket, words: `${versionName(version, tag)} first seen ${stamp(at)} UTC` }];
-  });
+  const marks = marksOf(
+    health.deployments,
+    bars.map((each) => each[0]?.startMs ?? Number.NaN),
+    nowMs + 1,
+  );
   const times = (title: string, time: Time) => {
     const buckets = bucketsTo((each) => {
       const slowest = Math.max(0, ...each.map((piece) => piece[time]?.p95 ?? 0));
@@ -195,10 +197,27 @@ function inBars({ hours, slots }: FunctionHealthView, span: Span): { bars: Piece
 
 type Version = FunctionVersionView;
 
-/** @throws InnerFailure */
+/** Where versions were first seen. @param starts of the bars of a chart, in ms. */
+export function marksOf(
+  versions: readonly (Pick<Version, "version" | "tag"> & { at: string })[],
+  starts: readonly number[],
+  untilMs: number,
+): NonNullable<BarsProps["marks"]> {
+  return versions.flatMap(({ at, version, tag }) => {
+    const bucket = Date.parse(at) < untilMs ? starts.findLastIndex((ms) => ms <= Date.parse(at)) : -1;
+    return bucket < 0 ? [] : [{ bucket, words: `${versionName(version, tag)} first seen ${stamp(at)} UTC` }];
+  });
+}
+
+/** None, if no such Worker is known. @throws InnerFailure */
 export async function loadVersions({ api }: PageContext, name: string): Promise<readonly Version[]> {
-  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
-  return (await api.list<Version>(path)).items;
+  try {
+    const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
+    return (await api.list<Version>(path)).items;
+  } catch (error) {
+    if (error instanceof InnerFailure && error.status === 404) return [];
+    throw error;
+  }
 }
 
 /** Which versions ran, the newest first: which one fails, and which is slow. */

@@ -12,6 +12,7 @@ import { Facts, figures, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FunctionVersionView } from "../../views/account.ts";
+import { loadVersions, marksOf } from "../functions/health.tsx";
 import { functionPath, hasPath } from "../functions/logging.tsx";
 import { Ranges } from "../job/health.tsx";
 import { bucketOf, oneOf, RANGES, startOf } from "../job/series.ts";
@@ -38,25 +39,19 @@ function routeOf({ params }: PageContext): string {
 export async function problemView(page: PageContext): Promise<View> {
   const { api, viewer, nowMs, query } = page;
   const problem = await api.get<ProblemDetails>(routeOf(page));
-  const tags = await tagsOf(page, problem.worker);
+  const versions = await loadVersions(page, problem.worker);
+  const tags = new Map(versions.map(({ version, tag }) => [version, tag]));
   const span = oneOf(SPANS, query.get("range"), spanFor(problem, nowMs));
   return {
     title: errorText(problem),
     parts: [
       <About of={problem} viewer={viewer} nowMs={nowMs} tags={tags} />,
       <Panel id="health" title="When" aside={<Ranges at={problemPath(problem.id)} range={span} of={SPANS} />}>
-        <Chart of={problem} span={span} nowMs={nowMs} tags={tags} />
+        <Chart of={problem} {...{ span, nowMs, tags, versions }} />
       </Panel>,
       <Versions of={problem} tags={tags} />,
     ],
   };
-}
-
-/** Names of versions, by id; a Worker that tells none has none. */
-async function tagsOf({ api }: PageContext, worker: string): Promise<ReadonlyMap<string, string>> {
-  const path = `/functions/scripts/${encodeURIComponent(worker.toWellFormed())}/versions`;
-  const answer = await api.send<FunctionVersionView[]>("GET", path);
-  return new Map(answer.ok ? answer.result.map(({ version, tag }) => [version, tag]) : []);
 }
 
 /** The shortest time that has the latest record. */
@@ -177,12 +172,13 @@ function byVersion(pieces: readonly Piece[]): [version: string | null, count: nu
   return [...sums].sort(([, a], [, b]) => b - a);
 }
 
-const Chart: FC<{ of: ProblemDetails; span: Span; nowMs: number; tags: ReadonlyMap<string, string> }> = ({
-  of,
-  span,
-  nowMs,
-  tags,
-}) => {
+const Chart: FC<{
+  of: ProblemDetails;
+  span: Span;
+  nowMs: number;
+  tags: ReadonlyMap<string, string>;
+  versions: readonly FunctionVersionView[];
+}> = ({ of, span, nowMs, tags, versions: deployed }) => {
   const { label, per } = SPANS[span];
   const { firstMs, stepMs, bars } = barsOf(span, nowMs);
   const all: Piece[] =
@@ -204,20 +200,22 @@ const Chart: FC<{ of: ProblemDetails; span: Span; nowMs: number; tags: ReadonlyM
   });
   const others = shown.filter(({ version }) => !top.includes(version));
   const total = shown.reduce((sum, each) => sum + each.count, 0);
+  const starts = Array.from({ length: bars }, (_, i) => firstMs + i * stepMs);
+  const deployments = deployed.map(({ first_seen: at, ...rest }) => ({ ...rest, at }));
   const has = sums(shown);
   return (
     <Bars
       id="chart-records"
       title={`Records per ${per}`}
       sentence={`${total === 0 ? "No records" : plural(total, "record")} in the last ${label}${total === 0 ? "" : "."}`}
-      buckets={has.map((n, i) => {
-        const startMs = firstMs + i * stepMs;
+      buckets={starts.map((startMs, i) => {
         const time = exactly(startMs, startMs + stepMs);
         const asked = { q: recordsQuery(of), function: of.worker.toWellFormed(), ...time };
-        return { ...bucketOf(startMs, stepMs / HOUR_MS), href: n === 0 ? undefined : searchPath(asked) };
+        return { ...bucketOf(startMs, stepMs / HOUR_MS), href: has[i] === 0 ? undefined : searchPath(asked) };
       })}
       series={others.length === 0 ? series : [...series, { name: "others", tone: "faint", values: sums(others) }]}
       format={count}
+      marks={marksOf(deployments, starts, nowMs + 1)}
     />
   );
 };

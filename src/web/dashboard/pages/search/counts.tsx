@@ -7,6 +7,7 @@ import { lookedSince } from "../../../../operate/search/words.ts";
 import type { SearchEstimate } from "../../../api/docs/search.ts";
 import { type PageAnswer, type PageContext, REFRESH_HEADER } from "../../page.ts";
 import type { Viewer } from "../../session.ts";
+import { loadVersions } from "../functions/health.tsx";
 import { type Asked, askedOf, facetsOf, NOTHING, questionOf, searchPath } from "./address.ts";
 import { Facets, Histogram, slotsOf } from "./figures.tsx";
 import { COUNTS_BEGIN, linesOf, NoTime, NotSearched, Progress, SearchRefused, Way } from "./hits.tsx";
@@ -89,6 +90,7 @@ async function* countsOf(page: PageContext, asked: Asked): AsyncGenerator<Child>
       return;
     }
   }
+  const versions = asked.function === "" ? [] : await loadVersions(page, asked.function);
   const span = { sinceMs: Date.parse(question.since), untilMs: Date.parse(question.until) };
   const counted = { by: ["outcome"], every: slotsOf(span).every, facets: names };
   const response = await api.raw("POST", "/logship/search", { ...question, count: counted });
@@ -111,7 +113,7 @@ async function* countsOf(page: PageContext, asked: Asked): AsyncGenerator<Child>
     if (progress !== undefined) sums.looked = lookedSince(before.looked, progress);
     const figures = (isWhole: boolean, isDraft: boolean): Child => (
       <>
-        <Histogram {...{ sums, span, asked, isDraft, isWhole }} />
+        <Histogram {...{ sums, span, asked, versions, isDraft, isWhole }} />
         <Progress {...sums.looked} shown={sums.total} />
       </>
     );

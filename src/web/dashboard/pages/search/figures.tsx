@@ -5,6 +5,8 @@ import type { Facet } from "../../../../operate/search/count/facets.ts";
 import { groupText, soFarWords } from "../../../../operate/search/words.ts";
 import { Bars, type Series } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
+import type { FunctionVersionView } from "../../views/account.ts";
+import { marksOf } from "../functions/health.tsx";
 import { type Asked, exactly, FACETS, searchPath, withValue } from "./address.ts";
 import { ENDS, type Sums } from "./sums.ts";
 
@@ -38,16 +40,18 @@ export function slotsOf({ sinceMs, untilMs }: Span): { every: string; barMs: num
 }
 
 /**
- * How many records, in large, and over time. @param isDraft it is soon replaced: without links and
+ * How many records, in large, and over time. @param versions of the Worker that is asked for.
+ * @param isDraft it is soon replaced: without links and
  * table. @param isWhole all is counted.
  */
-export const Histogram: FC<{ sums: Sums; span: Span; asked: Asked; isDraft: boolean; isWhole: boolean }> = ({
-  sums,
-  span: { sinceMs, untilMs },
-  asked,
-  isDraft,
-  isWhole,
-}) => {
+export const Histogram: FC<{
+  sums: Sums;
+  span: Span;
+  asked: Asked;
+  versions: readonly FunctionVersionView[];
+  isDraft: boolean;
+  isWhole: boolean;
+}> = ({ sums, span: { sinceMs, untilMs }, asked, versions, isDraft, isWhole }) => {
   const { barMs } = slotsOf({ sinceMs, untilMs });
   const firstMs = Math.floor(sinceMs / barMs) * barMs;
   const bars = Array.from({ length: Math.ceil((untilMs - firstMs) / barMs) }, (_, i) => {
@@ -63,6 +67,9 @@ export const Histogram: FC<{ sums: Sums; span: Span; asked: Asked; isDraft: bool
   const isKnown = ({ fromMs, toMs }: Bar): boolean =>
     isWhole || (atMs !== null && (isOldest ? toMs <= atMs : fromMs >= atMs));
   const tones: readonly Series["tone"][] = ["bar", "bad", "faint"];
+  // Since when something goes on.
+  const beginning = bars.find(({ values }) => values.some((value) => value > 0));
+  const begins = beginning && isWhole ? ` The first: ${stamp(beginning.fromMs, barMs)} UTC.` : "";
   const [, failed, other] = ends;
   return (
     <>
@@ -73,7 +80,7 @@ export const Histogram: FC<{ sums: Sums; span: Span; asked: Asked; isDraft: bool
       <Bars
         id="over-time"
         title="Over time"
-        sentence={`${plural(total, "record")} from ${stamp(sinceMs, barMs)} to ${stamp(untilMs, barMs)} UTC, ${count(failed)} failed, ${count(other)} with another outcome.`}
+        sentence={`${plural(total, "record")} from ${stamp(sinceMs, barMs)} to ${stamp(untilMs, barMs)} UTC, ${count(failed)} failed, ${count(other)} with another outcome.${begins}`}
         buckets={bars.map(({ fromMs, toMs, values }) => {
           const label = stamp(fromMs, barMs);
           const isEmpty = values.every((value) => value === 0);
@@ -91,6 +98,11 @@ export const Histogram: FC<{ sums: Sums; span: Span; asked: Asked; isDraft: bool
           times: [sinceMs, firstMs, barMs, untilMs],
         }}
         unknown={bars.map((bar) => !isKnown(bar))}
+        marks={marksOf(
+          versions.map(({ first_seen: at, ...rest }) => ({ ...rest, at })),
+          bars.map(({ fromMs }) => fromMs),
+          untilMs,
+        )}
         hasTable={!isDraft}
       />
     </>
@@ -122,10 +134,17 @@ const FacetList: FC<{ facet: Facet; asked: Asked }> = ({ facet: { name, values, 
   const pins = asked.pins.split(",").filter((pin) => pin !== name);
   const rest = values.slice(VALUES_SHOWN).reduce((sum, { records }) => sum + records, other);
   const isLong = asked.q.length + asked.filter.length > LINK_MAX;
+  const known = values.filter(({ value }) => value !== null).length;
   return (
     <div class="facet">
       <h3>
         <Foreign text={name} max={100} />{" "}
+        {known > VALUES_SHOWN && (
+          <span class="quiet">
+            {other > 0 || overflow ? "over " : ""}
+            {plural(known, "value")}
+          </span>
+        )}{" "}
         {isPinned && (
           <a class="unpin" href={searchPath({ ...asked, pins: pins.join(), cursor: "" })}>
             Unpin<span class="unseen"> {visible(name.slice(0, 100))}</span>

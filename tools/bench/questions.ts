@@ -1,0 +1,192 @@
+/**
+ * `node tools/bench/questions.ts`: a made incident set, and an engineer on call who asks the twelve
+ * questions of it in Chromium. Tells what each answer takes, whether it is true, and when alerts
+ * came. It takes some ten minutes: all is in real time.
+ */
+import { launch, Stage } from "../../test/browser/browser.ts";
+import { IsolatedShipper } from "../../test/e2e/shipper.ts";
+import { argumentsOf } from "../command.ts";
+import { pause } from "../until.ts";
+import {
+  type About,
+  alertRows,
+  failingFromMs,
+  isOfCron,
+  type Planted,
+  silentFromMs,
+  slowFromMs,
+  strangers,
+} from "./questions/alerts.ts";
+import { BROKEN, NOTHING_YET } from "./questions/events.ts";
+import { Player } from "./questions/player.ts";
+import { AFTERWARDS, type Answer, played, QUESTIONS } from "./questions/twelve.ts";
+import { IncidentWorld, QUICK_MS, SETTINGS, SLOW_OVER_MS, type Told, Webhook } from "./questions/world.ts";
+import { table } from "./table.ts";
+
+const USAGE = `usage: node tools/bench/questions.ts [options]
+
+A made incident set, the twelve questions of an engineer on call, and when alerts came.
+
+  --quick  the questions alone, of events that came at once: what takes longer is not found
+  --over   waits until all is over, half an hour more`;
+
+/** How often events are sent, in ms. */
+const SEND_EVERY_MS = 2_000;
+
+/** Of the platform's own cron, in ms. */
+const CRON_EVERY_MS = 300_000;
+
+const say = (line: string): void => void process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+
+/** Sends what happens, and runs the platform's cron, until then. @param cronMs its next run. */
+async function goOn(world: IncidentWorld, untilMs: number, cronMs: number): Promise<number> {
+  let nextMs = cronMs;
+  while (Date.now() < untilMs) {
+    if (Date.now() >= nextMs) {
+      nextMs += CRON_EVERY_MS;
+      await world.stage.shipper.api.triggerScheduled();
+    }
+    await world.send(Date.now());
+    await pause(SEND_EVERY_MS);
+  }
+  return nextMs;
+}
+
+/** Events before anything is wrong: the cron runs twice at least. */
+const ORDINARY_MS = 130_000;
+
+/** From the first incident to the questions: the cron, a minute to confirm, and a rest. */
+const INCIDENTS_MS = CRON_EVERY_MS + 130_000;
+
+/** From the first incidents to those of stores: no page is open by then. */
+const LATER_MS = 140_000;
+
+/** How long v43 runs before it is asked whether all is over. */
+const FIXED_MS = 60_000;
+
+/** Incidents end after a quarter of an hour, which begins when slots with failures have passed. */
+const OVER_WITHIN_MS = 45 * 60_000;
+
+const { values } = argumentsOf(
+  USAGE,
+  { quick: { type: "boolean", default: false }, over: { type: "boolean", default: false } },
+  false,
+);
+
+async function ask(world: IncidentWorld, player: Player, questions: typeof QUESTIONS): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (const question of questions) {
+    const answer = await played(question, player, world);
+    say(`${answer.number}. ${answer.asks} ${answer.fault ?? answer.answer}`);
+    answers.push(answer);
+  }
+  return answers;
+}
+
+function answersTable(answers: readonly Answer[]): string {
+  const rows = answers.map(({ number, asks, clicks, keys, screens, machineS, seconds, fault, isLong, answer }) => [
+    ...[`${number} ${asks}`, `${clicks}`, `${keys}`, `${screens}`, machineS.toFixed(1), seconds.toFixed(1)],
+    fault === null ? `${isLong ? "TOO LONG: " : ""}${answer.slice(0, 150)}` : `NO: ${fault.slice(0, 300)}`,
+  ]);
+  return table(["question", "clicks", "keys", "screens down", "s", "s by hand", "answer"], rows);
+}
+
+function alertsTable(planted: readonly Planted[], told: readonly Told[]): string {
+  const rows = alertRows(planted, told).map((row) => [
+    ...[row.name, clockOf(row.crossedMs), row.toldMs.map(clockOf).join(", ") || "never"],
+    row.toldMs[0] === undefined ? "" : `${Math.round((row.toldMs[0] - row.crossedMs) / 1_000)} s`,
+    ...[`${row.toldMs.length}`, `${row.beside}`, row.links.join(", ")],
+    row.overMs === null ? "no" : clockOf(row.overMs),
+  ]);
+  return table(["incident", "threshold", "told", "after", "messages", "beside", "links", "over"], rows);
+}
+
+function clockOf(ms: number): string {
+  return Number.isNaN(ms) ? "?" : new Date(ms).toISOString().slice(11, 19);
+}
+
+async function plantedIn(world: IncidentWorld): Promise<Planted[]> {
+  const { truth, jobs, searchId } = world;
+  const refusedMs = world.refusedMs();
+  const heldMs = await world.heldMs();
+  const ofJob =
+    (id: number) =>
+    ({ subject }: About) =>
+      subject?.type === "job" && subject.id === id;
+  return [
+    {
+      name: "v42 throws",
+      crossedMs: failingFromMs(truth.all),
+      is: ({ kind, subject }) => kind === "function_failing" && subject?.name === BROKEN,
+    },
+    {
+      name: "a new problem",
+      crossedMs: truth.firstBroken().atMs,
+      is: ({ kind, subject }) => kind === "problem_new" && subject?.name === BROKEN,
+    },
+    {
+      name: "slow dependency",
+      crossedMs: slowFromMs(truth.all, SLOW_OVER_MS),
+      is: ({ kind, subject }) => kind === "search_alert" && subject?.id === searchId,
+    },
+    { name: "a cron stops", crossedMs: silentFromMs(truth.lastCron().atMs), is: isOfCron },
+    { name: "a store refuses", crossedMs: refusedMs, is: ofJob(jobs.refused) },
+    { name: "a poison record", crossedMs: heldMs, is: ofJob(jobs.poisoned) },
+  ];
+}
+
+async function run(): Promise<number> {
+  const { quick } = values;
+  say("Starting logship with a folder of its own …");
+  const startMs = Date.now();
+  await using browser = await launch();
+  await using shipper = await IsolatedShipper.start({ settings: SETTINGS, ...(quick && { queueWaitS: 1 }) });
+  await using world = await IncidentWorld.on(new Stage(browser, shipper), quick ? startMs - QUICK_MS : startMs);
+  await using webhook = await Webhook.of(world.stage);
+  say(shipper.url);
+  if (quick) {
+    await world.happened(Date.now());
+  } else {
+    say("Ordinary traffic …");
+    await goOn(world, Date.now() + ORDINARY_MS, Number.POSITIVE_INFINITY);
+    // The worst moment for incidents to begin: the cron has just looked.
+    const cronMs = await goOn(world, Date.now() + 1, Date.now());
+    const nowMs = Date.now();
+    world.plan = { ...NOTHING_YET, brokenMs: nowMs + 5_000, slowMs: nowMs + 7_000, stoppedMs: nowMs + 5_000 };
+    say("v42, a slow dependency, and a cron that stops …");
+    await goOn(world, nowMs + LATER_MS, cronMs);
+    say("A store that refuses, and a poison record …");
+    await world.breakStores(Date.now());
+    await goOn(world, nowMs + INCIDENTS_MS, cronMs);
+  }
+  await world.settled();
+  if (quick) await world.found("function_failing", "parked", "objects_set_aside");
+  const planted = await plantedIn(world);
+  const page = await world.stage.signedIn({ viewport: { width: 1_440, height: 900 } });
+  const player = new Player(page);
+  const answers = await ask(world, player, QUESTIONS);
+  world.plan = { ...world.plan, fixedMs: Date.now() };
+  world.mendStores();
+  say("v43 …");
+  const endMs = Date.now() + (quick ? 5_000 : FIXED_MS);
+  await goOn(world, endMs, Number.POSITIVE_INFINITY);
+  await world.settled();
+  answers.push(...(await ask(world, player, AFTERWARDS)));
+  await page.context().close();
+  if (values.over) {
+    say("Waiting until all is over …");
+    const untilMs = Date.now() + OVER_WITHIN_MS;
+    let cronMs = Date.now();
+    const isOver = (): boolean => alertRows(planted, webhook.told).every((row) => row.overMs !== null);
+    while (!isOver() && Date.now() < untilMs) cronMs = await goOn(world, Date.now() + SEND_EVERY_MS, cronMs);
+  }
+  console.log(answersTable(answers));
+  if (!quick) console.log(`\n${alertsTable(planted, webhook.told)}`);
+  const others = strangers(planted, webhook.told);
+  if (others.length > 0) console.log(`\nAlso told: ${others.join("; ")}`);
+  return answers.every(({ fault, isLong }) => fault === null && !isLong) ? 0 : 1;
+}
+
+// A signal alone would leave the processes behind; the exit handlers end them.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+process.exit(await run());

@@ -1,0 +1,91 @@
+/** When alerts came, beside when they could have. */
+import { BROKEN, CRON, type Made, SLOW } from "./events.ts";
+import type { Told } from "./world.ts";
+
+/** From when on an incident of the set is one, in ms since the epoch. */
+export interface Planted {
+  readonly name: string;
+  /** Whether an incident that a message tells of is this one. */
+  is(about: About): boolean;
+  readonly crossedMs: number;
+}
+
+/** An incident, as a message has it. */
+export interface About {
+  incident?: string;
+  kind?: string;
+  subject?: { type?: string; id?: number; name?: string };
+}
+
+/** The setting FUNCTION_FAILING, by default. */
+const FAILING = { share: 0.05, least: 20 } as const;
+
+/** When so many requests had failed that the Worker counts as failing. */
+export function failingFromMs(made: readonly Made[]): number {
+  const own = made.filter(({ worker }) => worker === BROKEN);
+  let failed = 0;
+  for (const [i, { hasFailed, atMs }] of own.entries()) {
+    failed += Number(hasFailed);
+    if (failed >= FAILING.least && failed / (i + 1) >= FAILING.share) return atMs;
+  }
+  return Number.NaN;
+}
+
+/** When the 95th of a hundred was slow, of a time that ends then. */
+export function slowFromMs(made: readonly Made[], overMs: number): number {
+  const own = made.filter(({ worker }) => worker === SLOW);
+  const first = own.findIndex(({ isSlow }) => isSlow);
+  for (let i = Math.max(0, first); first >= 0 && i < own.length; i++) {
+    const atMs = own[i]?.atMs ?? 0;
+    const lately = own.slice(0, i + 1).filter((each) => each.atMs > atMs - overMs);
+    if (lately.filter(({ isSlow }) => isSlow).length > 0.05 * lately.length) return atMs;
+  }
+  return Number.NaN;
+}
+
+/** When the cron was to have run for the second time since its last run. */
+export function silentFromMs(lastMs: number): number {
+  return lastMs + 2 * 60_000;
+}
+
+/** Which incidents a message tells of. */
+export function aboutOf({ data }: Told): About[] {
+  return [data as About, ...((data.also ?? []) as About[])];
+}
+
+export interface AlertRow {
+  readonly name: string;
+  readonly crossedMs: number;
+  /** When each message that it is open came. */
+  readonly toldMs: readonly number[];
+  /** Others in the first of these messages. */
+  readonly beside: number;
+  readonly overMs: number | null;
+  readonly links: readonly string[];
+}
+
+/** What was told of each. */
+export function alertRows(planted: readonly Planted[], told: readonly Told[]): AlertRow[] {
+  return planted.map(({ name, is, crossedMs }) => {
+    const its = told.filter((each) => aboutOf(each).some(is));
+    const opened = its.filter(({ type }) => type === "incident.opened");
+    const [first] = opened;
+    const links = Object.keys((first?.data.links ?? {}) as object);
+    return {
+      ...{ name, crossedMs, toldMs: opened.map(({ atMs }) => atMs) },
+      beside: first === undefined ? 0 : aboutOf(first).length - 1,
+      overMs: its.find(({ type }) => type === "incident.over")?.atMs ?? null,
+      links: [...links, ...(first?.data.version === undefined ? [] : [`version ${first.data.version}`])],
+    };
+  });
+}
+
+/** Incidents that were not planted. */
+export function strangers(planted: readonly Planted[], told: readonly Told[]): string[] {
+  const all = told.flatMap(aboutOf).filter((about) => !planted.some(({ is }) => is(about)));
+  return [...new Set(all.map(({ kind, subject }) => `${kind} ${JSON.stringify(subject)}`))];
+}
+
+export function isOfCron({ kind, subject }: About): boolean {
+  return kind === "function_kind_quiet" && subject?.name === CRON;
+}
