@@ -16,11 +16,12 @@ import {
   silentFromMs,
   slowFromMs,
   strangers,
+  type Told,
 } from "./questions/alerts.ts";
 import { BROKEN, NOTHING_YET } from "./questions/events.ts";
 import { Player } from "./questions/player.ts";
 import { AFTERWARDS, type Answer, played, QUESTIONS } from "./questions/twelve.ts";
-import { IncidentWorld, QUICK_MS, SETTINGS, SLOW_OVER_MS, type Told, Webhook } from "./questions/world.ts";
+import { IncidentWorld, QUICK_MS, SETTINGS, SLOW_OVER_MS, Webhook } from "./questions/world.ts";
 import { table } from "./table.ts";
 
 const USAGE = `usage: node tools/bench/questions.ts [options]

@@ -66,6 +66,10 @@ describe("the list", () => {
       const path = recordPath({ script: "shop", atMs, rayId }).replaceAll("&", "&amp;");
       expect(html).toContain(`href="${path}"`);
     }
+    const records = /<a href="([^"]*)">2<span class="unseen">: search/.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    expect(Object.fromEntries(new URL(records, "http://x").searchParams)).toEqual({
+      ...{ q: '"TypeError" "no order"', function: "shop", last: "24h" },
+    });
   });
 
   it("shows open problems unless it is asked for others, or for those of one Worker", async () => {

@@ -1,6 +1,12 @@
 /** When alerts came, beside when they could have. */
 import { BROKEN, CRON, type Made, SLOW } from "./events.ts";
-import type { Told } from "./world.ts";
+
+/** A call of an alert. */
+export interface Told {
+  readonly atMs: number;
+  readonly type: string;
+  readonly data: { kind?: string; summary?: string; incident?: string; subject?: object; [name: string]: unknown };
+}
 
 /** From when on an incident of the set is one, in ms since the epoch. */
 export interface Planted {

@@ -80,8 +80,9 @@ const MINUTE_MS = 60_000;
 /** All that happens from one time up to but not including another, in order. */
 export function madeFrom(plan: Plan, fromMs: number, untilMs: number): Made[] {
   const made = KINDS.flatMap((kind) => times(kind.everyMs, fromMs, untilMs).map((atMs) => requestOf(kind, plan, atMs)));
-  made.push(...times(MINUTE_MS, fromMs, untilMs).flatMap((atMs) => minuteOf(plan, atMs)));
-  return made.sort((a, b) => a.atMs - b.atMs);
+  // What belongs to a minute comes some seconds later.
+  made.push(...times(MINUTE_MS, fromMs - MINUTE_MS, untilMs).flatMap((atMs) => minuteOf(plan, atMs)));
+  return made.filter(({ atMs }) => atMs >= fromMs && atMs < untilMs).sort((a, b) => a.atMs - b.atMs);
 }
 
 /** Multiples of a step. */
@@ -96,8 +97,7 @@ function requestOf(kind: Kind, plan: Plan, atMs: number, known?: { ray: string; 
   const version = versionOf(worker, plan, atMs);
   const isSlow = worker === SLOW && atMs >= plan.slowMs && atMs < plan.fixedMs;
   const hasFailed = known === undefined && version === "v42" && [0, 3, 7].includes(n % 10);
-  const ray =
-    known?.ray ?? `${n.toString(16).slice(-9).padStart(9, "0")}${worker.length.toString(16)}`.padStart(16, "8");
+  const ray = known?.ray ?? `${n.toString(16).slice(-9).padStart(9, "0")}${KINDS.indexOf(kind)}`.padStart(16, "8");
   const customer = hasCustomer ? (known?.customer ?? `cus_${(1_000 + (n % 23)).toString(36)}`) : "";
   const order = 300_000 + (n % 500_000);
   const logs: object[] = hasCustomer

@@ -59,6 +59,15 @@ function failing({ truth }: IncidentWorld): RegExp {
   return new RegExp(`"${BROKEN}".* is failing: .*since ${since}[^.]*`);
 }
 
+async function toProblems({ page, click }: Bound): Promise<void> {
+  await click(page.getByRole("navigation").getByRole("link", { name: "Problems", exact: true }));
+}
+
+/** In the list of problems. */
+function problem(page: Page): Locator {
+  return page.locator("#all tbody tr", { hasText: `${ERROR.name}: ${ERROR.message}` });
+}
+
 async function toFailing({ page, click }: Bound): Promise<void> {
   await click(page.locator("#verdict, #functions").getByRole("link", { name: `"${BROKEN}"` }));
   await page.getByRole("heading", { level: 1, name: BROKEN }).waitFor();
@@ -95,34 +104,34 @@ export const QUESTIONS: readonly Question[] = [
     read(page.locator("#verdict, #functions"), failing(world)),
   ),
   question(2, "With which error, how often?", async (player, { truth }) => {
-    await toFailing(player);
-    const failed = count(truth.broken().length);
+    await toProblems(player);
+    const often = count(truth.broken().length);
     return player.read(
-      player.page.locator("#health tbody tr"),
-      new RegExp(`${ERROR.name}: ${ERROR.message} #?\\s+${failed}`),
+      problem(player.page),
+      new RegExp(`${ERROR.name}: ${ERROR.message} # .*${BROKEN} ${often}(?!\\d)`),
     );
   }),
-  question(3, "Which was the first failing request?", async ({ page, click, read }, { truth }) => {
-    await click(page.locator("#verdict").getByRole("link", { name: /how to fix (it|them)$/i }));
-    const finding = page.locator("#findings li", { hasText: `"${BROKEN}"` }).filter({ hasText: "function_failing" });
-    await click(finding.getByRole("link", { name: "First record" }));
+  question(3, "Which was the first failing request?", async (player, { truth }) => {
+    await toProblems(player);
+    await player.click(problem(player.page).getByRole("link", { name: "first record" }));
     const { atMs, ray } = truth.firstBroken();
-    const first = page.locator("details.hit[open]").filter({ hasText: ray });
-    return read(first.locator("summary"), new RegExp(`${stamp(atMs, 1).slice(5)}.*${BROKEN}.*`));
+    const first = player.page.locator("details.hit[open]").filter({ hasText: ray });
+    return player.read(first.locator("summary"), new RegExp(`${stamp(atMs, 1).slice(5)}.*${BROKEN}.*`));
   }),
   question(4, "What is its stack?", async (player) => {
-    await toFailing(player);
-    await player.click(player.page.getByRole("link", { name: "Open an example of error 1" }));
+    await toProblems(player);
+    await player.click(problem(player.page).getByRole("link", { name: "latest record" }));
     return player.read(player.page.locator("details.hit[open] .record-details"), new RegExp(quoted(FRAME)));
   }),
   question(5, "Which version began it?", async ({ page, read }, { truth }) => {
     const at = takenAt(truth.sentMs.get("v42") ?? 0);
     return read(page.locator("#verdict, #functions"), new RegExp(`"${BROKEN}".*version "v42" was first seen at ${at}`));
   }),
-  question(6, "How many requests and customers are hit?", async ({ page, click, press, read }, { truth }) => {
-    await click(page.getByRole("link", { name: "Search", exact: true }));
-    await click(page.getByRole("link", { name: "Failures in the last hour" }));
-    const failed = await read(valuesOf(page, "worker"), new RegExp(`${BROKEN} ${count(truth.broken().length)}(?!\\d)`));
+  question(6, "How many requests and customers are hit?", async (player, { truth }) => {
+    const { page, click, press, read } = player;
+    await toProblems(player);
+    await click(problem(page).getByRole("link", { name: "search for such records" }));
+    const failed = await read(page.locator("#figures .total"), new RegExp(`^${count(truth.broken().length)} records`));
     await press("j");
     await press("Enter");
     await click(page.locator("details.hit[open]").getByRole("button", { name: "pin Fields.customer" }));

@@ -12,14 +12,8 @@ import { ROOT } from "../../paths.ts";
 import { startDevServer } from "../../servers/dev-server.ts";
 import type { LocalServer } from "../../servers/local-server.ts";
 import { until } from "../../until.ts";
+import type { Told } from "./alerts.ts";
 import { type Made, madeFrom, NOTHING_YET, type Plan, POISON, poisonAt, SLOW, Truth } from "./events.ts";
-
-/** A call of an alert. */
-export interface Told {
-  readonly atMs: number;
-  readonly type: string;
-  readonly data: { kind?: string; summary?: string; incident?: string; subject?: object; [name: string]: unknown };
-}
 
 /** Where alerts go. */
 export class Webhook implements AsyncDisposable {

@@ -9,7 +9,7 @@ import { paged } from "../../parts/pager.tsx";
 import { Empty, figures, Panel, Table } from "../../parts/panel.tsx";
 import { functionPath, hasPath } from "../functions/logging.tsx";
 import { oneOf } from "../job/series.ts";
-import { errorText, Marks, ProblemState, RecordLink } from "./words.tsx";
+import { errorText, Marks, ProblemState, RecordLink, recordsPath } from "./words.tsx";
 
 const PER_PAGE = 50;
 
@@ -99,7 +99,10 @@ function cells(problem: Problem, state: Shown, nowMs: number): Child[] {
     <a href={problemsPath(state, worker)}>
       <Foreign text={worker} max={120} />
     </a>,
-    count(problem.count),
+    <a href={recordsPath(problem)}>
+      {count(problem.count)}
+      <span class="unseen">: search for such records</span>
+    </a>,
     <RecordLink to={first_record} at={first_seen} nowMs={nowMs} about="first record" />,
     <RecordLink to={last_record} at={last_seen} nowMs={nowMs} about="latest record" />,
     <ProblemState of={problem} nowMs={nowMs} />,

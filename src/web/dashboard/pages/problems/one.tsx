@@ -18,7 +18,7 @@ import { Ranges } from "../job/health.tsx";
 import { bucketOf, oneOf, RANGES, startOf } from "../job/series.ts";
 import { exactly, searchPath } from "../search/address.ts";
 import { problemsPath } from "./list.tsx";
-import { errorText, Marks, ProblemState, RecordLink, recordsQuery, versionName } from "./words.tsx";
+import { errorText, Marks, ProblemState, RecordLink, recordsPath, recordsQuery, versionName } from "./words.tsx";
 
 const SLOT_MS = 300_000;
 /** Bars of five minutes. */
@@ -99,9 +99,7 @@ const About: FC<{ of: ProblemDetails; viewer: Viewer; nowMs: number; tags: Reado
       />
       <Standing of={of} viewer={viewer} nowMs={nowMs} />
       <p class="ways">
-        <a href={searchPath({ q: recordsQuery(of), function: worker.toWellFormed(), last: "24h" })}>
-          Search for such records
-        </a>
+        <a href={recordsPath(of)}>Search for such records</a>
         <a href={problemsPath("open", worker)}>Problems of this Worker</a>
         <a href="/status#incidents">Alerts about it, and mute</a>
       </p>

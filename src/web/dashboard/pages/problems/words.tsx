@@ -6,6 +6,7 @@ import type { Problem } from "../../../api/docs/problems.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { State } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
+import { searchPath } from "../search/address.ts";
 
 /** `TypeError: no order #`. */
 export function errorText({ name, message }: Pick<Problem, "name" | "message">): string {
@@ -64,4 +65,9 @@ export function recordsQuery({ name, message }: Pick<Problem, "name" | "message"
     .filter((text) => text !== "")
     .map(quoted)
     .join(" ");
+}
+
+/** The search for the records of a problem of the last day. */
+export function recordsPath(of: Pick<Problem, "worker" | "name" | "message">): string {
+  return searchPath({ q: recordsQuery(of), function: of.worker.toWellFormed(), last: "24h" });
 }
