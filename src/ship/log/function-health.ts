@@ -113,15 +113,6 @@ export function pairsOf(sketch: Sketch): [bucket: number, count: number][] {
 }
 
 /** @param counts by bucket. */
-export function sketchOfBuckets(counts: Uint32Array): Sketch {
-  const sketch: number[] = [];
-  for (let bucket = 0; bucket < counts.length; bucket++) {
-    const count = counts[bucket] as number;
-    if (count > 0) sketch.push(bucket, count);
-  }
-  return sketch;
-}
-
 export function addedSketch(a: Sketch, b: Sketch): Sketch {
   if (a.length === 0) return b;
   const sum: number[] = [];
