@@ -16,7 +16,7 @@ export interface Effort {
  */
 const WARM_UP = { seconds: 60, events: 300_000 };
 
-/** Events of a day before, for loads with errors that are known: nearly each comes at least once. */
+/** Events of a day before, for loads with errors that are known: nearly each comes once. */
 const DAY_BEFORE = { seconds: 900, eventsPerSecond: 20, restS: 25 * 3_600 };
 /** Then so little that nothing fails by any rule, until what is told of that rest is over. */
 const MORNING = { seconds: 1_800, eventsPerSecond: 5 };

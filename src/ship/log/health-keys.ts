@@ -37,7 +37,7 @@ export const named = (scriptName: string) =>
 
 const texts = new WeakMap<object, string>();
 
-/** As JSON, which is made once: of a value that never changes. What is gathered is written often. */
+/** As JSON, made once: of a value that never changes. What is gathered is written often. */
 export function textOnce(value: object): string {
   const known = texts.get(value);
   if (known !== undefined) return known;
