@@ -120,7 +120,7 @@ it("leads from the overview's sentence to the stack of a failed request in two c
     clicks += 1;
   };
   await click(page.locator("#verdict").getByRole("link", { name: FAILING }));
-  await click(page.getByRole("link", { name: "Open an example of error 1" }));
+  await click(page.getByRole("link", { name: "first record of error 1" }));
   await showsTheStack(page);
   expect(clicks).toBe(2);
   // A way back, which leaves the list, and one to the same request elsewhere.
@@ -157,7 +157,7 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
   await follow("is failing: 20 of 80 requests");
   await page.waitForURL("**/functions/checkout");
   await page.locator("#forget").waitFor();
-  await follow("Open an example of error 1");
+  await follow("first record of error 1");
   await showsTheStack(page);
   expect(keys).toBeLessThanOrEqual(12);
   await press("Escape");

@@ -69,6 +69,7 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
     makeMember(shipper),
     setFunctions(shipper),
     setWebhook(shipper),
+    saveSearches(shipper),
   ]);
   await received(shipper, delivering, events.length + 2);
   await Promise.all([delivering, failing, refused, odd].map((id) => api.flush(id)));
@@ -176,6 +177,15 @@ async function setFunctions(shipper: IsolatedShipper): Promise<void> {
   await set("switched-off", {
     logship: false,
     tail_consumers: [{ service: "logship", environment: NAME.slice(0, 60) }],
+  });
+}
+
+/** A plain one, and one whose texts are hostile, with an alert. */
+async function saveSearches(shipper: IsolatedShipper): Promise<void> {
+  await shipper.call("POST", "/logship/searches", { name: "Failures", query: "status:5xx" });
+  await shipper.call("POST", "/logship/searches", {
+    ...{ name: NAME.slice(0, 120), query: `"${MARK}"` },
+    alert: { measure: { op: "p95", of: "took" }, threshold: 1, over: "5m", for: "10m" },
   });
 }
 

@@ -2,10 +2,10 @@
 import type { ApiClient } from "../../tools/client/api-client.ts";
 import { until } from "../../tools/until.ts";
 import type { Expectation, Report } from "../support/audit.ts";
-import { jobLedgerFaults, type LeftOut, objectListFaults } from "../support/ledger-audit.ts";
+import { jobLedgerFaults, type LeftOut, objectListFaults, type Sums } from "../support/ledger-audit.ts";
 import { assertClean, type Oracle } from "../support/oracle.ts";
 import type { HostileStore } from "./hostile-store.ts";
-import { pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
+import { type IsolatedShipper, pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 /** How long a working store may take to receive all pending events, in ms. */
 const DRAINED_WITHIN_MS = 30_000;
@@ -100,6 +100,53 @@ export async function assertReceived(
   if (doubled > most) faults.push(`${doubled} records are there again, and ${most} are accounted for`);
   if (faults.length > 0) throw new Error(`job ${id}:\n${faults.join("\n")}`);
   return { ...report, doubled };
+}
+
+/** Saved searches with an alert: for everything, and for failures. */
+const SEARCHES = ["", "status:5xx OR -outcome:ok"];
+
+/** Calls the API where the client has no method. @throws Error for any answer but success. */
+async function called<T>(shipper: IsolatedShipper, path: string, body?: object): Promise<T> {
+  const response = await fetch(`${shipper.url}/client/v4/accounts/local${path}`, {
+    headers: { authorization: `Bearer ${shipper.token}`, "content-type": "application/json" },
+    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as T & { errors: unknown };
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer.errors)}`);
+  return answer;
+}
+
+/** Saves searches whose counts {@link sumsOf} reads. @returns their ids. */
+export async function saveSearches(shipper: IsolatedShipper): Promise<number[]> {
+  const ids: number[] = [];
+  for (const query of SEARCHES) {
+    const search = { name: "a", query, alert: { threshold: 1e6, over: "5m" } };
+    ids.push((await called<{ result: { id: number } }>(shipper, "/logship/searches", search)).result.id);
+  }
+  return ids;
+}
+
+/** What is counted of the events of a function, as the API says it. */
+export async function sumsOf(shipper: IsolatedShipper, name: string, searches: readonly number[]): Promise<Sums> {
+  const total = async (id: number | undefined): Promise<number> => {
+    const answer = await called<{ result: { counts: { total: number } } }>(shipper, `/logship/searches/${id}`);
+    return answer.result.counts.total;
+  };
+  const { result: health } = await called<{ result: { total: { invocations: number; failed: number } } }>(
+    shipper,
+    `/functions/scripts/${name}/health`,
+  );
+  const { result: problems, result_info } = await called<{
+    result: { count: number }[];
+    result_info: { other_records: number };
+  }>(shipper, "/logship/problems?per_page=1000");
+  const [all, failed] = searches;
+  return {
+    invocations: health.total.invocations,
+    errors: health.total.failed,
+    problems: problems.reduce((sum, { count }) => sum + count, result_info.other_records),
+    searches: { all: await total(all), failed: await total(failed) },
+  };
 }
 
 /**

@@ -5,10 +5,20 @@
 import { describe, it } from "vitest";
 import { pause, until } from "../../tools/until.ts";
 import "../support/fault-meta.ts";
+import { sumFaults } from "../support/ledger-audit.ts";
 import { isWhole } from "../support/matrix.ts";
-import { type Minted, Oracle } from "../support/oracle.ts";
+import { hasFailed, type Minted, Oracle } from "../support/oracle.ts";
 import { Chance } from "./chance.ts";
-import { assertDelivered, assertReceived, auditStore, drain, readCsv, receivedBy } from "./fault-support.ts";
+import {
+  assertDelivered,
+  assertReceived,
+  auditStore,
+  drain,
+  readCsv,
+  receivedBy,
+  saveSearches,
+  sumsOf,
+} from "./fault-support.ts";
 import { HostileStore, Storm } from "./hostile-store.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
 import { PersistentClient } from "./persistent-client.ts";
@@ -49,7 +59,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     console.log(`E2E_SEED=${chance.seed} makes the same choices`);
     await using store = await HostileStore.start();
     await using shipper = await IsolatedShipper.start({ queueWaitS: QUEUE_WAIT_S });
-    const oracle = new Oracle({ name: "storm", at: NOON });
+    const oracle = new Oracle({ name: "storm", at: NOON, failsEvery: 7 });
+    const searches = await saveSearches(shipper);
     const small = await shipper.api.createJob(store.job("small", { max_upload_records: 1_000 }));
     const csv = await shipper.api.createJob(
       store.job("csv", {
@@ -70,6 +81,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     const storms = ["small", "csv", HTTPS, ELASTIC].map((bucket) => new Storm(store, bucket, chance.of(bucket)));
 
     let filtered = 0;
+    let failed = 0;
     const eventChance = chance.of("events");
     /**
      * Some requests of some events each. The jobs owe them: the client repeats them until they are
@@ -82,6 +94,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
         for (const { id } of [small, anyHttps, elastic]) oracle.acknowledged(id, events);
         if (outcome === "ok") oracle.acknowledged(csv.id, events);
         else filtered += events.length;
+        failed += events.filter(hasFailed).length;
         return events;
       });
     /** Ends when the shipper is killed. */
@@ -128,6 +141,9 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     expect(ofSmall.records).toBe(events);
     expect(ofCsv.records).toBe(events - filtered);
     expect(await shipper.api.accountLedger()).toMatchObject({ processed: events, routed: events });
+    // `small` has no filter: what is counted beside the ledgers is what its objects hold.
+    const sums = await sumsOf(shipper, "shop", searches);
+    expect(sumFaults({ routed: ofSmall.records, not_routed: 0 }, sums, failed)).toEqual([]);
 
     const ofHttps = await assertReceived(shipper.api, store, HTTPS, oracle, anyHttps, { tellsRepeats: false });
     const ofElastic = await assertReceived(shipper.api, store, ELASTIC, oracle, elastic, { tellsRepeats: true });
@@ -139,7 +155,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     task.meta.fault = { row: "kill -9 at random moments", events, faults: KILLS + injected, objects, doubled };
     console.log(
       `${events} events in ${client.sent} requests, ${client.acknowledged} of them acknowledged; ${KILLS} kills, ` +
-        `${injected} faults of the stores; ${objects} objects, ${doubled} records again, as counted, ${watch.polls} looks at the ledgers`,
+        `${injected} faults of the stores; counted: ${JSON.stringify(sums)}; ${objects} objects, ${doubled} records again, as counted, ${watch.polls} looks at the ledgers`,
     );
     // Below these counts the test would prove little.
     expect(client.sent).toBeGreaterThan(client.requests);

@@ -45,6 +45,17 @@ export interface LeftOut {
   readonly discarded?: Count;
 }
 
+/** What the log has counted beside its ledgers, over all shards. */
+export interface Sums {
+  /** Invocations in the health of all functions, and errors in it. */
+  readonly invocations: number;
+  readonly errors: number;
+  /** Of all problems, and those in none. */
+  readonly problems: number;
+  /** Of saved searches; null: there are none. */
+  readonly searches: { readonly all: number; readonly failed: number } | null;
+}
+
 const LEFT_OUT = ["filtered", "sampled_out", "pending", "set_aside", "discarded"] as const;
 
 /** @param report the audit of all objects of the job. @returns what is wrong, in words. */
@@ -71,6 +82,25 @@ export function accountLedgerFaults(
     faults.push(...countFaults(name, counts[name as keyof AccountCounts], count));
   }
   return faults;
+}
+
+/**
+ * Checks that the counts of health, problems and searches are those of the account's ledger.
+ * @param failed records with an error that were counted.
+ */
+export function sumFaults(
+  { routed, not_routed }: Pick<AccountCounts, "routed" | "not_routed">,
+  { invocations, errors, problems, searches }: Sums,
+  failed: Count,
+): string[] {
+  const counted = routed + not_routed;
+  return [
+    ...countFaults("the sum of health", invocations, counted),
+    ...countFaults("the sum of problems", problems, failed),
+    ...countFaults("the sum of errors in health", errors, problems),
+    ...(searches === null ? [] : countFaults("the search for everything", searches.all, counted)),
+    ...(searches === null ? [] : countFaults("the search for failures", searches.failed, problems)),
+  ];
 }
 
 /**

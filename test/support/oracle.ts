@@ -50,6 +50,8 @@ export interface OracleOptions {
   readonly name?: string;
   /** Time of the first event; by default 2026-11-20T12:00:00Z. */
   readonly at?: number;
+  /** The first of so many events was answered with 503; by default none. */
+  readonly failsEvery?: number;
 }
 
 /**
@@ -60,6 +62,7 @@ export interface OracleOptions {
 export class Oracle {
   readonly #name: string;
   readonly #at: number;
+  readonly #failsEvery: number;
   readonly #idByTime = new Map<number, string>();
   /**
    * From a used time to a later one; all times in between are used. Keeps many calls for one `at`
@@ -70,9 +73,14 @@ export class Oracle {
   readonly #uncertain = new Map<string | number, Map<string, Owed>>();
   #count = 0;
 
-  constructor({ name = "event", at = Date.UTC(2026, 10, 20, 12) }: OracleOptions = {}) {
+  constructor({
+    name = "event",
+    at = Date.UTC(2026, 10, 20, 12),
+    failsEvery = Number.POSITIVE_INFINITY,
+  }: OracleOptions = {}) {
     this.#name = name;
     this.#at = at;
+    this.#failsEvery = failsEvery;
   }
 
   /** Makes `count` new events; no job owes them yet. */
@@ -85,10 +93,10 @@ export class Oracle {
       const dayStart = midnight + (index % days) * DAY_MS;
       const at = this.#freeTime(dayStart + (((firstAt % DAY_MS) + index * stepMs) % DAY_MS));
       this.#idByTime.set(at, id);
-      const event =
-        options.form === "trace" ? traceItem(id, at, options) : record(id, at, message(id, options), options);
+      const how = { ...options, status: this.#count % this.#failsEvery === 1 ? 503 : 200 };
+      const event = how.form === "trace" ? traceItem(id, at, how) : record(id, at, message(id, how), how);
       // The shipped record does not depend on the form.
-      return { id, at, day: utcDay(at), event, record: record(id, at, cut(message(id, options)), options) };
+      return { id, at, day: utcDay(at), event, record: record(id, at, cut(message(id, how)), how) };
     });
   }
 
@@ -160,12 +168,25 @@ export class Oracle {
   };
 }
 
-function record(id: string, at: number, texts: string[], options: MintOptions): Record<string, unknown> {
+interface How extends MintOptions {
+  readonly status: number;
+}
+
+/** Whether it is one of those that failed: by how it ended, or by its status. */
+export function hasFailed({ record: { Outcome: outcome, Event: event } }: Minted): boolean {
+  return outcome !== "ok" || (event as { Response: { Status: number } }).Response.Status >= 500;
+}
+
+function record(id: string, at: number, texts: string[], options: How): Record<string, unknown> {
   return {
     CPUTimeMs: 3,
     DispatchNamespace: "",
     Entrypoint: "",
-    Event: { RayID: "", Request: { URL: `https://shop.example/${id}`, Method: "GET" }, Response: { Status: 200 } },
+    Event: {
+      RayID: "",
+      Request: { URL: `https://shop.example/${id}`, Method: "GET" },
+      Response: { Status: options.status },
+    },
     EventTimestampMs: at,
     EventType: "fetch",
     Exceptions: [],
@@ -178,7 +199,7 @@ function record(id: string, at: number, texts: string[], options: MintOptions): 
   };
 }
 
-function traceItem(id: string, at: number, options: MintOptions): Record<string, unknown> {
+function traceItem(id: string, at: number, options: How): Record<string, unknown> {
   return {
     cpuTime: 3,
     wallTime: 7,
@@ -190,7 +211,10 @@ function traceItem(id: string, at: number, options: MintOptions): Record<string,
     exceptions: [],
     logs: [{ level: "log", message: message(id, options), timestamp: at }],
     eventTimestamp: at,
-    event: { request: { url: `https://shop.example/${id}`, method: "GET", headers: {} }, response: { status: 200 } },
+    event: {
+      request: { url: `https://shop.example/${id}`, method: "GET", headers: {} },
+      response: { status: options.status },
+    },
   };
 }
 

@@ -49,17 +49,22 @@ export interface Measured extends Counts {
   isComplete: boolean;
 }
 
-/** @param say gets warnings and errors of the shipper: there should be none. */
+/**
+ * @param say gets warnings and errors of the shipper: there should be none.
+ * @param searches that are saved first, as the API takes them.
+ */
 export async function measure(
   load: Load,
   jobs: number,
   effort: Effort,
   say: (line: string) => void,
+  searches: readonly object[] = [],
 ): Promise<Measured> {
   const simulation = new Simulation(load, say);
   const { accounts, scheduler } = simulation;
   try {
     for (let job = 0; job < jobs; job++) await simulation.createJob();
+    for (const search of searches) await simulation.saveSearch(search);
     await simulation.pass(Math.min(WARM_UP.seconds, WARM_UP.events / load.eventsPerSecond), true);
     const begin = stateOf(simulation);
     const cpuMs = threadCpuMs();

@@ -18,6 +18,7 @@ import { SimulatedQueue } from "./queue.ts";
 import { RecordMix, seeded, type TraceItem } from "./records.ts";
 import { settings } from "./settings.ts";
 import { SimulatedStore, STORE } from "./store.ts";
+import { troubled } from "./troubles.ts";
 
 /** When every simulation begins: at noon, far from the end of a day, just after the cron ran. */
 const BEGIN_MS = Date.parse("2026-11-20T12:00:01Z");
@@ -53,6 +54,8 @@ export interface Load {
   shards: number;
   /** Isolates hand over to the packer; or each goes to the queue, which makes most messages. */
   packer: boolean;
+  /** Events of many Workers with many errors; by default each event has a version of its own. */
+  isTroubled?: boolean;
 }
 
 interface Isolate {
@@ -83,6 +86,7 @@ export class Simulation {
   /** Lines that the shipper wrote. */
   lines = 0;
   readonly #load: Load;
+  #eventsPerSecond = 0;
   readonly #worker = createWorker();
   readonly #lives: Lives;
   readonly #isolates: readonly Isolate[];
@@ -111,7 +115,8 @@ export class Simulation {
     this.#lives = Object.fromEntries(HANDLERS.map((name) => [name, this.#lifeOf(name, name)])) as Lives;
     this.queue = new SimulatedQueue(scheduler, (batch) => this.#consume(batch));
     const mix = new RecordMix(3);
-    this.#pool = Array.from({ length: POOL }, () => mix.next(BEGIN_MS));
+    const pool = Array.from({ length: POOL }, () => mix.next(BEGIN_MS));
+    this.#pool = load.isTroubled ? troubled(pool) : pool;
     this.#isolates = Array.from({ length: load.isolates }, (_, i) => this.#isolate(i));
     this.#planCron();
   }
@@ -130,6 +135,11 @@ export class Simulation {
     this.jobs.push(id);
   }
 
+  /** Saves a search, as the API takes it. */
+  async saveSearch(search: object): Promise<void> {
+    await this.#settled(this.#api("/logship/searches", search));
+  }
+
   /** Whether every job has delivered every event once, by its own count, and nothing waits. */
   async isComplete(): Promise<boolean> {
     const env = this.#envOf(this.#lives.fetch);
@@ -140,9 +150,14 @@ export class Simulation {
     return true;
   }
 
-  /** Lets time pass, with new events or without. @throws what a handler has thrown. */
-  async pass(seconds: number, arriving: boolean): Promise<void> {
+  /**
+   * Lets time pass, with new events or without.
+   * @param eventsPerSecond by default those of the load.
+   * @throws what a handler has thrown.
+   */
+  async pass(seconds: number, arriving: boolean, eventsPerSecond = this.#load.eventsPerSecond): Promise<void> {
     const { scheduler } = this;
+    this.#eventsPerSecond = eventsPerSecond;
     const untilMs = scheduler.nowMs + seconds * 1_000;
     if (arriving) {
       this.#arrivalMs = scheduler.nowMs;
@@ -237,7 +252,7 @@ export class Simulation {
 
   /** The next event of a Poisson process. */
   #planArrival(): void {
-    this.#arrivalMs += (-Math.log(1 - this.#random()) / this.#load.eventsPerSecond) * 1_000;
+    this.#arrivalMs += (-Math.log(1 - this.#random()) / this.#eventsPerSecond) * 1_000;
     const atMs = Math.floor(this.#arrivalMs);
     if (atMs <= this.#arrivesUntilMs) this.scheduler.at(atMs, () => this.#arrive());
   }
@@ -245,7 +260,8 @@ export class Simulation {
   #arrive(): void {
     this.events += 1;
     const item = this.#pool[Math.floor(this.#random() * POOL)];
-    const trace = { ...item, eventTimestamp: this.scheduler.nowMs, scriptVersion: { id: versionOf(this.events) } };
+    const version = this.#load.isTroubled ? {} : { scriptVersion: { id: versionOf(this.events) } };
+    const trace = { ...item, eventTimestamp: this.scheduler.nowMs, ...version };
     const isolate = this.#isolates[Math.floor(this.#random() * this.#isolates.length)];
     this.#planArrival();
     // What it took to make the event is no work of the shipper.

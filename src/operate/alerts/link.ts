@@ -88,7 +88,7 @@ function pathOf(kind: string, subject: Finding["subject"]): string {
         ? "/status"
         : `/functions/${encodeURIComponent(subject.name.toWellFormed())}`;
     case "search":
-      return `/search?saved=${subject.id}`;
+      return `/searches/${subject.id}`;
     case "account":
       return kind === WEBHOOK_FAILING ? "/status/alerts" : "/status";
   }

@@ -144,7 +144,10 @@ function quantiles(sketch: Health["wall"]): { p50: number; p95: number; p99: num
 }
 
 function presentError(problem: Problem, count: number): FunctionHealth["errors"][0] {
-  const { id, scriptName, name, message, firstMs, lastMs, lastRay } = problem;
-  const record = recordOf(scriptName, lastMs, lastRay);
-  return { ...{ id, name, message, count, record }, first: isoTime(firstMs), last: isoTime(lastMs) };
+  const { id, scriptName, name, message, firstMs, firstRay, lastMs, lastRay } = problem;
+  return {
+    ...{ id, name, message, count, first: isoTime(firstMs), last: isoTime(lastMs) },
+    first_record: recordOf(scriptName, firstMs, firstRay),
+    record: recordOf(scriptName, lastMs, lastRay),
+  };
 }

@@ -14,14 +14,16 @@ import { PRICES } from "../../base/prices.ts";
 import type { Config } from "../../config.ts";
 import { readQuery } from "../../formats/query/meaning.ts";
 import { nameOf } from "../../formats/query/names.ts";
+import { factOf } from "../../operate/status/search-rules.ts";
 import type { SearchAlert } from "../../ship/job/searches.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
-import { addedSums } from "../../ship/log/search-counts.ts";
+import { addedSums, type SearchSum } from "../../ship/log/search-counts.ts";
 import { controlPlane, type SearchChange } from "../../state/control/plane.ts";
 import { type SavedSearch as Saved, SEARCHES_MAX, type SearchDraft } from "../../state/control/saved-searches.ts";
 import { bodyOf } from "./body.ts";
 import {
   type AskSavedSearch,
+  type CountedSearch,
   CREATE_SEARCH,
   DELETE_SEARCH,
   LIST_SEARCHES,
@@ -32,6 +34,8 @@ import {
 import { isoTime, listed, success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
 import { queryError } from "./search.ts";
+
+type Sums = readonly (readonly SearchSum[])[];
 
 export const savedSearchRoutes: Resources = {
   "/searches": {
@@ -45,9 +49,12 @@ export const savedSearchRoutes: Resources = {
   },
 };
 
-async function listSearches(c: AppContext): Promise<Response> {
+async function listSearches(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const all: Saved[] = await controlPlane(c.env.CONTROL).savedSearches();
-  const own = all.filter((search) => isOpenTo(c, search)).map(present);
+  const open = all.filter((search) => isOpenTo(c, search));
+  const isCounted = open.some(({ alert }) => alert !== null);
+  const sums = isCounted ? await new LogShards(c.env).searchCounts().catch(() => null) : null;
+  const own = open.map((search) => ({ ...present(search), counts: sums && countsOf(search, sums, platform.now()) }));
   return listed(c, own, { page: 1, perPage: SEARCHES_MAX, total: own.length });
 }
 
@@ -57,12 +64,18 @@ async function createSearch(c: AppContext): Promise<Response> {
 }
 
 async function readSearch(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const { alert, ...search } = await requireSearch(c);
-  if (alert === null) return success(c, { ...present({ alert, ...search }), counts: null });
+  const search = await requireSearch(c);
+  const sums = search.alert === null ? [] : await new LogShards(c.env).searchCounts();
+  return success(c, { ...present(search), counts: countsOf(search, sums, platform.now()) });
+}
+
+/** @param sums of all shards. null: it has no alert. */
+function countsOf({ alert, ...search }: Saved, sums: Sums, nowMs: number): CountedSearch["counts"] {
+  if (alert === null) return null;
   const alerted = { ...search, alert };
-  const { total, value } = addedSums(alerted, await new LogShards(c.env).searchCounts(), platform.now());
-  const counts = { since: isoTime(search.sinceMs), total, value };
-  return success(c, { ...present(alerted), counts });
+  const { total } = addedSums(alerted, sums, nowMs);
+  const { value, standing } = factOf(alerted, sums, {}, { nowMs, isBehind: false });
+  return { since: isoTime(search.sinceMs), total, value, standing };
 }
 
 async function updateSearch(c: AppContext): Promise<Response> {

@@ -16,6 +16,7 @@ import { livePages } from "./pages/live.tsx";
 import { overviewPages } from "./pages/overview.tsx";
 import { problemPages } from "./pages/problems/problems.tsx";
 import { searchPages } from "./pages/search/search.tsx";
+import { savedSearchPages } from "./pages/searches/searches.tsx";
 import { createPages } from "./pages/shipping/create.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
 import { alertPages } from "./pages/status/alerts.tsx";
@@ -32,6 +33,7 @@ export const PAGES: readonly Page[] = [
   ...problemPages,
   ...livePages,
   ...searchPages,
+  ...savedSearchPages,
   ...[...asideListPages, ...resendPages, ...asideOnePages, ...elsewherePages],
   ...[...listPages, ...tokenPages, ...memberPages, ...auditPages, ...sessionPages],
   ...[...wrongPages, ...alertPages],

@@ -490,6 +490,12 @@ export class WorldJobs {
     };
   }
 
+  /** Of these, how many were certainly taken in while the logging of their function was on. */
+  enabledOf(events: readonly Minted[]): { certain: number; possible: number } {
+    const on = events.filter(({ id }) => !this.#notEnabled.has(id));
+    return { certain: on.length, possible: this.#notEnabled.size === 0 ? on.length : events.length };
+  }
+
   #leftOut(job: WorldJob): LeftOut {
     const offered = [...this.#offeredTo(job).values()];
     const dropped = offered.filter(({ certain, verdict }) => certain && verdict === "dropped").length;

@@ -30,6 +30,7 @@ interface Health {
     count: number;
     first: string;
     last: string;
+    first_record: { script: string; event_timestamp_ms: number; ray_id: string | null };
     record: { script: string; event_timestamp_ms: number; ray_id: string | null };
   }[];
 }
@@ -99,6 +100,7 @@ describe("the health of a function", () => {
     expect(found.errors[0]).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{16}$/),
       ...{ name: "TypeError", message: "no order #", count: 2, first: at(some[3]?.at ?? 0), last: at(last) },
+      first_record: { script: "shop", event_timestamp_ms: some[3]?.at, ray_id: expect.any(String) },
       record: { script: "shop", event_timestamp_ms: last, ray_id: "9a01" },
     });
     expect(found.errors.slice(1).map(({ name, message }) => [name, message])).toEqual(

@@ -242,6 +242,49 @@ describe("how to attach one", () => {
   });
 });
 
+describe("the rhythm of a function", () => {
+  const kinds = async () =>
+    (await call<{ kinds: { every_minutes: number | null }[] }>("GET", "/functions/scripts/shop/expect")).body.result
+      .kinds;
+
+  it("is on its page: kinds of events, what is expected of each, and forms to set and forget it", async () => {
+    await createJob(freshBucket().name);
+    const cron = { EventType: "scheduled", Event: { Cron: "*/10 * * * *", ScheduledTimeMs: NOON } };
+    const minted = new Oracle({ at: NOON }).mint(2, { scriptName: "shop" });
+    await deliver(
+      pack(
+        minted.map((each, n) => ({ ...each, event: { ...each.event, ...(n === 0 && cron) } })),
+        NOON,
+        { source: "tail" },
+      ),
+    );
+    const visitor = await Visitor.signedIn();
+    const expect_ = (fields: Record<string, string>) => visitor.submit("/functions/shop/expect", fields);
+    const cronText = "cron */10 * * * *";
+    const { html } = await visitor.get(`/functions/shop?kind=${encodeURIComponent(cronText)}`);
+    expect(textOf(html)).toContain(cronText);
+    expect(html).toContain(`name="kind" value="${cronText}"`);
+    for (const [kind, sent] of [
+      ["queue", { event_type: "queue", cron: null }],
+      [cronText, { event_type: "scheduled", cron: "*/10 * * * *" }],
+    ] as const) {
+      expect((await expect_({ kind, every_minutes: "15" })).location).toBe("/functions/shop#rhythm");
+      expect(await kinds()).toContainEqual(expect.objectContaining({ ...sent, every_minutes: 15, by: "set" }));
+    }
+    expect(await text("/functions/shop")).toMatch(/queue never every 15 min, as set/);
+    await expect_({ kind: "queue" });
+    expect((await kinds()).filter(({ every_minutes }) => every_minutes !== null)).toHaveLength(1);
+    for (const wrong of [{ kind: "queue", every_minutes: "" }, { kind: "queue", every_minutes: "0" }, { kind: "" }])
+      expect((await expect_(wrong)).status).toBe(400);
+    expect((await kinds()).filter(({ every_minutes }) => every_minutes !== null)).toHaveLength(1);
+    const { secret } = await token(["functions:read", "logs:read"]);
+    const reader = await Visitor.signedIn({ token: secret });
+    const shown = await reader.get("/functions/shop");
+    expect(textOf(shown.html)).toContain("To set what is expected needs the permission logs:edit.");
+    expect(shown.html).not.toContain('action="/functions/shop/expect"');
+  });
+});
+
 describe("the health of a function", () => {
   /** Events that end so. */
   async function ended(outcome: string, events: number, name = "checkout"): Promise<void> {
@@ -250,7 +293,7 @@ describe("the health of a function", () => {
     await deliver(pack(minted, clock.nowMs()));
   }
 
-  it("is on its page: how many failed, how long they took, and an example of each error to open", async () => {
+  it("is on its page: how many failed, how long they took, and the records and problem of each error", async () => {
     await createJob(freshBucket().name);
     await ended("ok", 3);
     await ended("exceededCpu", 1);
@@ -265,7 +308,6 @@ describe("the health of a function", () => {
     expect(since).toBe(clock.nowMs());
     expect(Object.fromEntries(searchParams)).toMatchObject({
       function: "checkout",
-      outcome: "failed",
       until: "2100-11-20 12:00:02.001 UTC",
     });
     // It is the only record of its moment, and open.
@@ -273,6 +315,8 @@ describe("the health of a function", () => {
     expect(example.html.match(/<details class="hit"[^>]*>/g)).toEqual([
       '<details class="hit" name="hit" id="hit-1" open="">',
     ]);
+    const [, problem = ""] = /href="(\/problems\/[0-9a-f]{16})"/.exec(html) ?? [];
+    expect(await text(problem)).toContain("exceededCpu");
     const week = await text("/functions/checkout?range=7d");
     expect(week).toContain("4 invocations in the last 7 days, 25 % failed");
     expect(week).toContain("Invocations per 6 hours");

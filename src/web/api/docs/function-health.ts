@@ -76,6 +76,7 @@ export const FunctionHealth = z
           count: Count.describe("At least so many: of more than 32 problems in an hour, some are left out."),
           first: Time.describe("Time of the first event, also before these hours."),
           last: Time.describe("Of the latest, also after them."),
+          first_record: ProblemRecord.describe("The first, also before these hours."),
           record: ProblemRecord.describe("The latest."),
         }),
       )

@@ -55,12 +55,20 @@ export const SearchCounts = z.object({
   since: Time.describe("When counting began: with the last change of query, measure or time."),
   total: Count.describe("All records since then, each once."),
   value: z.number().nullable().describe("Of the measure, now; null: no record has any."),
+  standing: z
+    .enum(["past", "well", "unknown"])
+    .describe("Whether it is past its threshold now; `unknown`: `below`, before a whole time has passed."),
 });
+
+export const CountedSearch = SavedSearch.extend({
+  counts: SearchCounts.nullable().describe("null: it has no alert; in a list also, if the log does not answer."),
+}).meta({ id: "CountedSearch" });
+export type CountedSearch = z.infer<typeof CountedSearch>;
 
 export const LIST_SEARCHES = {
   summary: "List saved searches",
   description: "Your own; with `logs:edit`, all of them.",
-  result: SavedSearch,
+  result: CountedSearch,
   list: true,
 } satisfies RouteDoc;
 
@@ -94,10 +102,7 @@ export const CREATE_SEARCH = {
 
 export const READ_SEARCH = {
   summary: "Read a saved search",
-  result: z.object({
-    ...SavedSearch.shape,
-    counts: SearchCounts.nullable().describe("null: it has no alert."),
-  }),
+  result: CountedSearch,
 } satisfies RouteDoc;
 
 export const UPDATE_SEARCH = {

@@ -17,6 +17,7 @@ const WANTED_MAX = 255;
 
 /** Pages without an entry in the navigation, with the permission that each needs. */
 const FURTHER = [
+  { href: "/searches", label: "Saved searches", needs: "logs:read" },
   { href: "/jobs/new", label: "Create a job", needs: "logs:edit" },
   { href: "/access/tokens", label: "Tokens", needs: "access:edit" },
   { href: "/access/members", label: "Members", needs: "access:edit" },

@@ -6,6 +6,7 @@ import { attachView } from "./functions/attach.tsx";
 import { listQuery, listView } from "./functions/list.tsx";
 import { functionPath, hasPath } from "./functions/logging.tsx";
 import { functionView } from "./functions/one.tsx";
+import { expect } from "./functions/rhythm.tsx";
 
 const AGAIN = ["function", "logging", "back"];
 
@@ -21,6 +22,7 @@ export const functionPages: readonly Page[] = [
     path: "/functions/:name/logging",
     post: { permission: "functions:edit", take: asking(AGAIN, losesEvents, switchLogging) },
   },
+  { path: "/functions/:name/expect", post: { permission: "logs:edit", take: expect } },
   { path: "/functions/:name/forget", post: { permission: "functions:edit", take: asking([], losesCounts, forget) } },
 ];
 

@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import { HOUR_MS } from "../../../../base/time.ts";
 import { count, duration, plural, share, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
-import { recordPath } from "../../../../operate/alerts/link.ts";
+import { problemPath } from "../../../../operate/alerts/link.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
@@ -12,6 +12,8 @@ import { Ago } from "../../parts/values.tsx";
 import type { FunctionHealthView, FunctionVersionView } from "../../views/account.ts";
 import { Ranges } from "../job/health.tsx";
 import { bucketOf, oneOf, RANGES, timesOf } from "../job/series.ts";
+import { problemsPath } from "../problems/list.tsx";
+import { errorText, RecordLink, versionName } from "../problems/words.tsx";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
 import { functionPath } from "./logging.tsx";
 
@@ -32,7 +34,6 @@ export function spanOf(asked: string | null): Span {
 /** What went on in one piece of time. */
 type Piece = Omit<FunctionHealthView["hours"][number], "hour"> & { startMs: number };
 type Time = "wall_ms" | "cpu_ms";
-type Example = FunctionHealthView["errors"][number]["record"];
 
 /** @throws InnerFailure */
 export function loadFunctionHealth({ api, nowMs }: PageContext, name: string, span: Span): Promise<FunctionHealthView> {
@@ -161,31 +162,29 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
   errors.length === 0 ? (
     <p>Nothing failed.</p>
   ) : (
-    <Table
-      caption="The most frequent errors, each with its latest record"
-      columns={["Error", figures("Count"), "First", "Latest", "Example"]}
-      rows={errors.map((error, i) => [
-        <>
-          <Foreign text={error.name} max={60} />
-          {error.message !== "" && (
-            <>
-              : <Foreign text={error.message} max={160} />
-            </>
-          )}
-        </>,
-        count(error.count),
-        <Ago at={error.first} nowMs={nowMs} />,
-        <Ago at={error.last} nowMs={nowMs} />,
-        <a href={examplePath(name, error.record)} aria-label={`Open an example of error ${i + 1}`}>
-          Open
-        </a>,
-      ])}
-    />
+    <>
+      <Table
+        caption="The most frequent errors, each with its first and latest record"
+        columns={["Error", figures("Count"), "First", "Latest"]}
+        rows={errors.map((error, i) => [
+          <a href={problemPath(error.id)}>
+            <Foreign text={errorText(error)} max={240} />
+          </a>,
+          count(error.count),
+          <RecordLink
+            to={error.first_record}
+            at={error.first}
+            nowMs={nowMs}
+            about={`first record of error ${i + 1}`}
+          />,
+          <RecordLink to={error.record} at={error.last} nowMs={nowMs} about={`latest record of error ${i + 1}`} />,
+        ])}
+      />
+      <p>
+        <a href={problemsPath("open", name.toWellFormed())}>All problems of this Worker</a>
+      </p>
+    </>
   );
-
-function examplePath(name: string, { event_timestamp_ms: atMs, ray_id }: Example): string {
-  return recordPath({ script: name, atMs, rayId: ray_id || null }, "failed");
-}
 
 /** Pieces of time by bars, the first piece of each at a multiple of its length. */
 function inBars({ hours, slots }: FunctionHealthView, span: Span): { bars: Piece[][]; stepMs: number } {
@@ -204,15 +203,10 @@ export function marksOf(
   starts: readonly number[],
   untilMs: number,
 ): NonNullable<BarsProps["marks"]> {
-  return versions.flatMap(({ at, ...of }) => {
+  return versions.flatMap(({ at, version, tag }) => {
     const bucket = Date.parse(at) < untilMs ? starts.findLastIndex((ms) => ms <= Date.parse(at)) : -1;
-    return bucket < 0 ? [] : [{ bucket, words: `${versionName(of)} first seen ${stamp(at)} UTC` }];
+    return bucket < 0 ? [] : [{ bucket, words: `${versionName(version, tag)} first seen ${stamp(at)} UTC` }];
   });
-}
-
-/** What people call a version: its tag, or the beginning of its id. */
-function versionName({ version, tag }: Pick<Version, "version" | "tag">): string {
-  return tag || version.slice(0, 8);
 }
 
 /** None, if no such Worker is known. @throws InnerFailure */

@@ -10,9 +10,11 @@ import { Ago, Since, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
 import { Closed } from "../overview/account.tsx";
+import { LinksOf } from "../status/finding.tsx";
 import { HealthPanel, loadFunctionHealth, loadVersions, spanOf, VersionsPanel } from "./health.tsx";
 import { Attached } from "./list.tsx";
 import { functionPath, LoggingSwitch } from "./logging.tsx";
+import { loadKinds, RhythmPanel } from "./rhythm.tsx";
 
 /** A function: findings, counts and settings. */
 export async function functionView(page: PageContext): Promise<View> {
@@ -34,12 +36,18 @@ export async function functionView(page: PageContext): Promise<View> {
   const versions: Part =
     may(viewer, "logs:read") &&
     (async () => <VersionsPanel {...{ name, nowMs }} versions={await loadVersions(page, name)} />)();
+  const rhythm: Part =
+    may(viewer, "logs:read") &&
+    (async () => (
+      <RhythmPanel {...{ name, viewer, nowMs }} kinds={await loadKinds(page, name)} chosen={query.get("kind")} />
+    ))();
   return {
     title: name,
     parts: [
       findings,
       health,
       versions,
+      rhythm,
       <Counts of={known} nowMs={nowMs} />,
       <Settings of={known} url={url} viewer={viewer} nowMs={nowMs} />,
       <Forget name={name} viewer={viewer} />,
@@ -62,12 +70,17 @@ async function whereItRuns({ config, env }: PageContext, name: string): Promise<
 }
 
 const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found, nowMs }): Child =>
-  found.map(({ severity, summary, advice, since }) => (
-    <Notice kind={severity === "error" ? "bad" : "warn"} title={summary}>
+  found.map((finding) => (
+    <Notice kind={finding.severity === "error" ? "bad" : "warn"} title={finding.summary}>
       <p>
-        <Foreign text={advice} />
-        <Since at={since} nowMs={nowMs} />
+        <Foreign text={finding.advice} />
+        <Since at={finding.since} nowMs={nowMs} />
       </p>
+      {finding.links !== undefined && (
+        <p class="ways">
+          <LinksOf of={finding} />
+        </p>
+      )}
     </Notice>
   ));
 

@@ -1,5 +1,6 @@
 import type { Child, FC } from "hono/jsx";
 import { count, plural } from "../../../../base/words.ts";
+import { problemPath } from "../../../../operate/alerts/link.ts";
 import type { Problem } from "../../../api/docs/problems.ts";
 import type { ListInfo } from "../../inner-api.ts";
 import type { PageContext, View } from "../../page.ts";
@@ -90,7 +91,7 @@ function cells(problem: Problem, state: Shown, nowMs: number): Child[] {
   const { id, worker, first_record, last_record, first_seen, last_seen } = problem;
   return [
     <>
-      <a href={`/problems/${encodeURIComponent(id)}`}>
+      <a href={problemPath(id)}>
         <Foreign text={errorText(problem)} max={240} />
       </a>{" "}
       <Marks of={problem} />

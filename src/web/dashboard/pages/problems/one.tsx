@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { DAY_MS, HOUR_MS } from "../../../../base/time.ts";
 import { count, plural, share } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
+import { problemPath } from "../../../../operate/alerts/link.ts";
 import type { Problem, ProblemDetails } from "../../../api/docs/problems.ts";
 import { type PageContext, seeOther, type View } from "../../page.ts";
 import { Bars, type Series } from "../../parts/chart.tsx";
@@ -11,6 +12,7 @@ import { Facts, figures, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FunctionVersionView } from "../../views/account.ts";
+import { loadVersions, marksOf } from "../functions/health.tsx";
 import { functionPath, hasPath } from "../functions/logging.tsx";
 import { Ranges } from "../job/health.tsx";
 import { bucketOf, oneOf, RANGES, startOf } from "../job/series.ts";
@@ -30,36 +32,26 @@ const SPANS = {
 } as const;
 type Span = keyof typeof SPANS;
 
-function pathOf(id: string): string {
-  return `/problems/${encodeURIComponent(id)}`;
-}
-
 function routeOf({ params }: PageContext): string {
-  return `/logship${pathOf((params.problem_id ?? "").toWellFormed())}`;
+  return `/logship${problemPath((params.problem_id ?? "").toWellFormed())}`;
 }
 
 export async function problemView(page: PageContext): Promise<View> {
   const { api, viewer, nowMs, query } = page;
   const problem = await api.get<ProblemDetails>(routeOf(page));
-  const tags = await tagsOf(page, problem.worker);
+  const versions = await loadVersions(page, problem.worker);
+  const tags = new Map(versions.map(({ version, tag }) => [version, tag]));
   const span = oneOf(SPANS, query.get("range"), spanFor(problem, nowMs));
   return {
     title: errorText(problem),
     parts: [
       <About of={problem} viewer={viewer} nowMs={nowMs} tags={tags} />,
-      <Panel id="health" title="When" aside={<Ranges at={pathOf(problem.id)} range={span} of={SPANS} />}>
-        <Chart of={problem} span={span} nowMs={nowMs} tags={tags} />
+      <Panel id="health" title="When" aside={<Ranges at={problemPath(problem.id)} range={span} of={SPANS} />}>
+        <Chart of={problem} {...{ span, nowMs, tags, versions }} />
       </Panel>,
       <Versions of={problem} tags={tags} />,
     ],
   };
-}
-
-/** Names of versions, by id; a Worker that tells none has none. */
-async function tagsOf({ api }: PageContext, worker: string): Promise<ReadonlyMap<string, string>> {
-  const path = `/functions/scripts/${encodeURIComponent(worker.toWellFormed())}/versions`;
-  const answer = await api.send<FunctionVersionView[]>("GET", path);
-  return new Map(answer.ok ? answer.result.map(({ version, tag }) => [version, tag]) : []);
 }
 
 /** The shortest time that has the latest record. */
@@ -91,7 +83,7 @@ const About: FC<{ of: ProblemDetails; viewer: Viewer; nowMs: number; tags: Reado
               <RecordLink to={first_record} at={first_seen} nowMs={nowMs} about="open the first record" />
               {firstVersion !== null && (
                 <>
-                  , in version <Foreign text={versionName(firstVersion, tags)} max={60} />
+                  , in version <Foreign text={versionName(firstVersion, tags.get(firstVersion))} max={60} />
                 </>
               )}
             </>,
@@ -126,7 +118,7 @@ const IGNORED_FOR = { "1": "Ignore for a day", "7": "Ignore for a week" } as con
 
 /** What was decided, and what can be. */
 const Standing: FC<{ of: Problem; viewer: Viewer; nowMs: number }> = ({ of, viewer, nowMs }) => {
-  const act = { viewer, action: pathOf(of.id) };
+  const act = { viewer, action: problemPath(of.id) };
   return (
     <>
       <p>
@@ -159,7 +151,7 @@ export async function decide(page: PageContext, form: URLSearchParams): Promise<
     state: form.get("state") ?? "",
     ...(until !== null && { until: Number.isNaN(until) ? "" : new Date(until).toISOString() }),
   });
-  return seeOther(pathOf(problem.id));
+  return seeOther(problemPath(problem.id));
 }
 
 /** Versions with a series of their own. */
@@ -178,12 +170,13 @@ function byVersion(pieces: readonly Piece[]): [version: string | null, count: nu
   return [...sums].sort(([, a], [, b]) => b - a);
 }
 
-const Chart: FC<{ of: ProblemDetails; span: Span; nowMs: number; tags: ReadonlyMap<string, string> }> = ({
-  of,
-  span,
-  nowMs,
-  tags,
-}) => {
+const Chart: FC<{
+  of: ProblemDetails;
+  span: Span;
+  nowMs: number;
+  tags: ReadonlyMap<string, string>;
+  versions: readonly FunctionVersionView[];
+}> = ({ of, span, nowMs, tags, versions: deployed }) => {
   const { label, per } = SPANS[span];
   const { firstMs, stepMs, bars } = barsOf(span, nowMs);
   const all: Piece[] =
@@ -200,25 +193,27 @@ const Chart: FC<{ of: ProblemDetails; span: Span; nowMs: number; tags: ReadonlyM
   const versions = byVersion(shown).map(([version]) => version);
   const top = versions.slice(0, TONES.length);
   const series = top.map((version, i): Series => {
-    const name = version === null ? "unknown version" : visible(versionName(version, tags));
+    const name = version === null ? "unknown version" : visible(versionName(version, tags.get(version)));
     return { name, tone: TONES[i] ?? "bar", values: sums(shown.filter((each) => each.version === version)) };
   });
   const others = shown.filter(({ version }) => !top.includes(version));
   const total = shown.reduce((sum, each) => sum + each.count, 0);
+  const starts = Array.from({ length: bars }, (_, i) => firstMs + i * stepMs);
+  const deployments = deployed.map(({ first_seen: at, ...rest }) => ({ ...rest, at }));
   const has = sums(shown);
   return (
     <Bars
       id="chart-records"
       title={`Records per ${per}`}
       sentence={`${total === 0 ? "No records" : plural(total, "record")} in the last ${label}${total === 0 ? "" : "."}`}
-      buckets={has.map((n, i) => {
-        const startMs = firstMs + i * stepMs;
+      buckets={starts.map((startMs, i) => {
         const time = exactly(startMs, startMs + stepMs);
         const asked = { q: recordsQuery(of), function: of.worker.toWellFormed(), ...time };
-        return { ...bucketOf(startMs, stepMs / HOUR_MS), href: n === 0 ? undefined : searchPath(asked) };
+        return { ...bucketOf(startMs, stepMs / HOUR_MS), href: has[i] === 0 ? undefined : searchPath(asked) };
       })}
       series={others.length === 0 ? series : [...series, { name: "others", tone: "faint", values: sums(others) }]}
       format={count}
+      marks={marksOf(deployments, starts, nowMs + 1)}
     />
   );
 };

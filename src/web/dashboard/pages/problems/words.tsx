@@ -13,9 +13,9 @@ export function errorText({ name, message }: Pick<Problem, "name" | "message">):
   return message === "" ? name : `${name}: ${message}`;
 }
 
-/** What people call a version: its tag, or the beginning of its id. @param tags by id. */
-export function versionName(version: string, tags: ReadonlyMap<string, string> = new Map()): string {
-  return tags.get(version) || version.slice(0, 8);
+/** What people call a version: its tag, or the beginning of its id. */
+export function versionName(version: string, tag: string | undefined): string {
+  return tag || version.slice(0, 8);
 }
 
 /** What is special about a problem. */
@@ -24,7 +24,7 @@ export const Marks: FC<{ of: Problem; tags?: ReadonlyMap<string, string> }> = ({
     {of.regressed && <State kind="bad">regressed</State>} {of.new && <State kind="info">new</State>}{" "}
     {of.only_version !== null && (
       <span class="quiet">
-        only in version <Foreign text={versionName(of.only_version, tags)} max={60} />
+        only in version <Foreign text={versionName(of.only_version, tags?.get(of.only_version))} max={60} />
       </span>
     )}
   </>

@@ -1,8 +1,10 @@
 import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
 import { stamp } from "../../../../base/words.ts";
+import { parseFilter } from "../../../../formats/filter/parse.ts";
 import { nameOf } from "../../../../formats/query/names.ts";
 import { parseQuery } from "../../../../formats/query/parse.ts";
-import { anyTerm, fieldTerm, quoted } from "../../../../formats/query/show.ts";
+import { anyTerm, fieldTerm, filterAsQuery, quoted } from "../../../../formats/query/show.ts";
+import { EXTRA_FIELDS } from "../../../../formats/record/fields.ts";
 import { type GroupValue, VALUE_MAX } from "../../../../operate/search/count/groups.ts";
 import { LAST } from "../../../../operate/search/words.ts";
 import { visible } from "../../parts/foreign.tsx";
@@ -110,6 +112,25 @@ export function searchPath(asked: Partial<Asked>): string {
 /** The address of the live page that shows what a search finds; the time is now. */
 export function livePath({ q, function: name, outcome, filter }: Asked): string {
   return searchPath({ q, function: name, outcome, filter }).replace("/search", "/live").replace(/\?$/, "");
+}
+
+/** Records that failed, as {@link OUTCOMES} has them. */
+const FAILED = "(-outcome:ok OR Exceptions:* OR status:5xx)";
+
+/** All that a search asks of a record, as one query, without a filter that cannot be read. */
+export function wholeQuery({ q, function: name, outcome, filter }: Asked): string {
+  const parsed = parseQuery(q);
+  const read = parseFilter(filter, EXTRA_FIELDS);
+  const further = read.ok && read.filter !== null ? filterAsQuery(read.filter) : "";
+  const parts = [
+    parsed.ok && parsed.term?.kind === "or" ? `(${q})` : q,
+    name && fieldTerm("worker", name, false),
+    outcome === "failed" ? FAILED : outcome && fieldTerm("outcome", outcome, false),
+    read.ok && read.filter?.kind === "or" ? `(${further})` : further,
+  ];
+  const given = parts.filter((part) => part !== "");
+  // Alone, it needs no parentheses.
+  return given.length === 1 && given[0] === `(${q})` ? q : given.join(" ");
 }
 
 /** The fields of an address for this time. */

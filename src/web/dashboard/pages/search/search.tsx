@@ -10,6 +10,7 @@ import { visible } from "../../parts/foreign.tsx";
 import { Button, Field, Select } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
+import { SEARCHES_AT } from "../searches/words.tsx";
 import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
@@ -64,7 +65,7 @@ const SearchForm: FC<{
 }> = ({ asked, jobs, fields, isOpen }) => {
   const more = [asked.job, asked.order, asked.filter].filter((each) => each !== "").length;
   return (
-    <Panel id="question" title="What happened?">
+    <Panel id="question" title="What happened?" aside={<a href={SEARCHES_AT}>Saved searches</a>}>
       <form method="get" action="/search" class="search-form" id="search-form">
         <div class="search-fields">
           <QuestionFields asked={asked} />
