@@ -16,6 +16,7 @@ import { canaryRoutes } from "./api/canary.ts";
 import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";
 import { eventRoutes } from "./api/events.ts";
+import { versionRoutes } from "./api/function-health.ts";
 import { healthRoutes } from "./api/health.ts";
 import { identityRoutes } from "./api/identity.ts";
 import { jobRoutes } from "./api/jobs.ts";
@@ -82,6 +83,7 @@ export const GROUPS: readonly ResourceGroup[] = [
     },
   },
   { names: ["/functions/scripts", "/workers/scripts"], resources: scriptRoutes },
+  { names: ["/functions/scripts"], resources: versionRoutes },
   { names: ["/tokens"], resources: tokenRoutes },
   { names: ["/members"], resources: memberRoutes },
 ];

@@ -50,7 +50,7 @@ export interface OracleOptions {
   readonly name?: string;
   /** Time of the first event; by default 2026-11-20T12:00:00Z. */
   readonly at?: number;
-  /** The first of so many events was answered with 503; by default none. */
+  /** The last of so many events was answered with 503; by default none. */
   readonly failsEvery?: number;
 }
 
@@ -93,7 +93,7 @@ export class Oracle {
       const dayStart = midnight + (index % days) * DAY_MS;
       const at = this.#freeTime(dayStart + (((firstAt % DAY_MS) + index * stepMs) % DAY_MS));
       this.#idByTime.set(at, id);
-      const how = { ...options, status: this.#count % this.#failsEvery === 1 ? 503 : 200 };
+      const how = { ...options, status: this.#count % this.#failsEvery === 0 ? 503 : 200 };
       const event = how.form === "trace" ? traceItem(id, at, how) : record(id, at, message(id, how), how);
       // The shipped record does not depend on the form.
       return { id, at, day: utcDay(at), event, record: record(id, at, cut(message(id, how)), how) };

@@ -34,6 +34,10 @@ import type { AppContext, Resources } from "./route.ts";
 
 export const functionHealthRoutes: Resources = {
   "/:script_name/health": { GET: { permission: "logs:read", doc: READ_FUNCTION_HEALTH, handle: readFunctionHealth } },
+};
+
+/** Below `/workers/scripts`, Cloudflare has versions of its own. */
+export const versionRoutes: Resources = {
   "/:script_name/versions": { GET: { permission: "logs:read", doc: LIST_VERSIONS, handle: listVersions } },
 };
 

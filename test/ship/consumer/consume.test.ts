@@ -57,10 +57,24 @@ describe("a batch of the queue", () => {
     const bodies = [one(1, { records: [record("a"), record("b")] }), one(2, early)];
     await consumed(it_, bodies);
     const went = (invocations: number) => ({
-      ...{ outcomes: expect.any(Array), failed: invocations, serverErrors: 0, statuses: [], errors: expect.any(Array) },
+      ...{
+        outcomes: expect.any(Array),
+        failed: invocations,
+        firstFailureMs: NOON,
+        serverErrors: 0,
+        statuses: [],
+        errors: expect.any(Array),
+      },
       ...{ wall: [expect.any(Number), invocations], cpu: [expect.any(Number), invocations] },
     });
-    const shop = (records: number) => ({ scriptName: "shop", records, lastEventMs: NOON, health: went(records) });
+    const kinds = [{ kind: "fetch", lastMs: NOON }];
+    const shop = (records: number) => ({
+      scriptName: "shop",
+      records,
+      lastEventMs: NOON,
+      health: went(records),
+      kinds,
+    });
     const share = { filtered: 0, sampledOut: 0 };
     expect(it_.appends).toEqual([
       {
