@@ -215,7 +215,8 @@ export async function loadVersions({ api }: PageContext, name: string): Promise<
     const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
     return (await api.list<Version>(path)).items;
   } catch (error) {
-    if (error instanceof InnerFailure && error.status === 404) return [];
+    // A sender may have given it a name that no route takes.
+    if (error instanceof InnerFailure && [400, 404].includes(error.status)) return [];
     throw error;
   }
 }
