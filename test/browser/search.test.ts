@@ -157,7 +157,7 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
   await follow("is failing: 20 of 80 requests");
   await page.waitForURL("**/functions/checkout");
   await page.locator("#forget").waitFor();
-  await follow("first record of error 1");
+  await follow("First record");
   await showsTheStack(page);
   expect(keys).toBeLessThanOrEqual(12);
   await press("Escape");

@@ -69,8 +69,8 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
     makeMember(shipper),
     setFunctions(shipper),
     setWebhook(shipper),
-    saveSearches(shipper),
   ]);
+  await saveSearches(shipper, tokens.reader.value);
   await received(shipper, delivering, events.length + 2);
   await Promise.all([delivering, failing, refused, odd].map((id) => api.flush(id)));
   const [object] = await until({
@@ -180,10 +180,18 @@ async function setFunctions(shipper: IsolatedShipper): Promise<void> {
   });
 }
 
-/** A plain one, and one whose texts are hostile, with an alert. */
-async function saveSearches(shipper: IsolatedShipper): Promise<void> {
-  await shipper.call("POST", "/logship/searches", { name: "Failures", query: "status:5xx" });
-  await shipper.call("POST", "/logship/searches", {
+/** Of the reader: a plain one, and one whose texts are hostile, with an alert. */
+async function saveSearches(shipper: IsolatedShipper, token: string): Promise<void> {
+  const save = async (body: object): Promise<void> => {
+    const answer = await fetch(`${shipper.url}/client/v4/accounts/local/logship/searches`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`a search was not saved: HTTP ${answer.status} ${await answer.text()}`);
+  };
+  await save({ name: "Failures", query: "status:5xx" });
+  await save({
     ...{ name: NAME.slice(0, 120), query: `"${MARK}"` },
     alert: { measure: { op: "p95", of: "took" }, threshold: 1, over: "5m", for: "10m" },
   });

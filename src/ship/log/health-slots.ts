@@ -32,6 +32,9 @@ export const SLOTS_LATELY = SLOTS_PER_HOUR;
 /** How many hours of health are kept, the one that is not over included: 30 days. */
 export const FUNCTION_HEALTH_HOURS = 720;
 
+/** How far a clock may have been ahead, in hours. */
+const AHEAD_HOURS = 24;
+
 /**
  * Versions of functions in a slot or an hour that are kept in detail, dealt {@link fairly}: those
  * that fail most, then the busiest. The others are summed.
@@ -158,7 +161,8 @@ export class HealthSlots extends Tables {
    */
   hours(scriptName: string, since: number, until: number, nowMs: number): RanIn[] {
     const from = Math.max(since, firstHour(nowMs));
-    const to = Math.min(until, hourOf(nowMs) + 1);
+    // A clock that was ahead has counted in hours to come.
+    const to = Math.min(until, hourOf(nowMs) + AHEAD_HOURS);
     if (from >= to) return [];
     const asked = hours(from, to);
     const rows = this.sql.all<{ at: number; key: string; health: string }>`
@@ -182,7 +186,7 @@ export class HealthSlots extends Tables {
    */
   slots(scriptName: string | null, since: number, until: number, nowMs: number): RanIn[] {
     const from = Math.max(since, slotOf(nowMs) - SLOTS_KEPT + 1);
-    return ranIn([...this.#each(from, Math.min(until, slotOf(nowMs) + 1), scriptName)]);
+    return ranIn([...this.#each(from, until, scriptName)]);
   }
 
   /** Its versions that were seen in thirty days, the newest first. */

@@ -204,7 +204,7 @@ describe("a message about a job", () => {
     expect(description.endsWith(`\n[Problem](${problem})\n[First record](${first_record})`)).toBe(true);
     expect([...description].length).toBeLessThanOrEqual(4_096);
     expect(bodies("pagerduty", call)[0].links.map(({ href }: { href: string }) => href)).toEqual([
-      ...[`${ORIGIN}/status`, problem, first_record],
+      ...[`${ORIGIN}/searches/7`, problem, first_record],
     ]);
     expect(bodies("opsgenie", call)[0].details).toMatchObject({ Problem: problem, version: call.data.version });
     expect(mail(call).text).toContain(`\n\nProblem: ${problem}\n\nFirst record: ${first_record}\n\n${ORIGIN}/status\n`);

@@ -50,6 +50,9 @@ describe("a saved search", () => {
       total: 0,
       value: 0,
     });
+    expect((await call("GET", "/logship/searches")).body.result).toMatchObject([
+      { id, counts: { since: new Date(NOON).toISOString(), total: 0, value: 0, standing: "well" } },
+    ]);
     const [before] = (await alerted()) ?? [];
     expect(before).toMatchObject({ id, sinceMs: NOON, alert: { overMs: 300_000, forMs: 0 } });
     const change = (body: object) => call<Said>("PUT", `/logship/searches/${id}`, body);

@@ -7,6 +7,7 @@ import { watch } from "../../../src/operate/alerts/watch.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
+import { call } from "../api/harness.ts";
 import { Visitor } from "./support.ts";
 
 const CLASSES: readonly { prototype: object }[] = [
@@ -78,4 +79,29 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
   expect(await look("/jobs")).toBe(9 + 6 * count);
   expect(await look(`/jobs/${jobs[0]}`)).toBe(19);
   expect(await look("/status")).toBe(12 + count);
+});
+
+it("pages of problems and saved searches ask each shard once, however many there are", async () => {
+  const clock = setClock(NOON);
+  await createJob(freshBucket().name);
+  const visitor = await Visitor.signedIn();
+  const cost = async (): Promise<number[]> => {
+    const counts: number[] = [];
+    for (const path of ["/problems", "/searches"]) {
+      made();
+      expect((await visitor.get(path)).status).toBe(200);
+      counts.push(made());
+    }
+    return counts;
+  };
+  const before = await cost();
+  for (const scriptName of ["a", "b", "c"])
+    await deliver(pack(new Oracle({ at: NOON }).mint(2, { scriptName, outcome: "exceededCpu" }), clock.nowMs()));
+  for (const name of ["one", "two", "three"])
+    await call("POST", "/logship/searches", { name, query: "", alert: { threshold: 1, over: "5m" } });
+  // The session and two shards; the states of problems in the watch, searches in the control plane.
+  expect([before, await cost()]).toEqual([
+    [4, 2],
+    [4, 4],
+  ]);
 });

@@ -111,6 +111,7 @@ describe("a problem", () => {
     expect(text).toMatch(/First record 60 min ago : open the first record , in version tag-v1/);
     expect(text).toContain("8 records in the last 6 hours.");
     expect(text).toMatch(/■ tag-v3 .*tag-v2 .*others/);
+    expect(text).toContain("2100-11-20 13:00 3 2 0 2");
     expect(text).toMatch(/tag-v3 \(v3\) 3 38 % tag-v2 \(v2\) 2 25 %/);
     // What is longer ago than five minutes are kept is shown by the hour.
     clock.advance(3 * 24 * HOUR_MS);

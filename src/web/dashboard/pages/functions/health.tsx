@@ -209,13 +209,12 @@ export function marksOf(
   });
 }
 
-/** None, if no such Worker is known. @throws InnerFailure */
+/** None, if no such Worker is known, or can be: a sender chooses names. @throws InnerFailure */
 export async function loadVersions({ api }: PageContext, name: string): Promise<readonly Version[]> {
   try {
     const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
     return (await api.list<Version>(path)).items;
   } catch (error) {
-    // A sender may have given it a name that no route takes.
     if (error instanceof InnerFailure && [400, 404].includes(error.status)) return [];
     throw error;
   }
