@@ -139,7 +139,7 @@ export function goneKinds(
 const BEHIND_MAX_MS = 30_000;
 
 /** The least time to the next check while the queue may hide what came, in ms. */
-const LOOK_AGAIN_MS = 15_000;
+const LOOK_AGAIN_MS = 5_000;
 
 /**
  * When the next of what is set, or known from a cron, is quiet if nothing comes; null: none.
@@ -153,7 +153,7 @@ export function nextDueMs(kinds: readonly KindFacts[], nowMs: number, untilMs: n
   const quietMs = Math.min(...due.map((each) => each.quietAfterMs));
   if (quietMs >= nowMs) return quietMs + 1 + Math.min(nowMs - untilMs, BEHIND_MAX_MS);
   // What waits may end it: the longer that takes, the less often one looks.
-  return nowMs + Math.max(LOOK_AGAIN_MS, nowMs - quietMs);
+  return nowMs + Math.max(LOOK_AGAIN_MS, (nowMs - quietMs) / 2);
 }
 
 /** One function's kinds as they are shown, the latest first: also those that no check has seen. */

@@ -23,7 +23,7 @@ import { goneKinds, heardKinds, isKindQuiet, knownKinds } from "./function-kinds
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import { problemFacts } from "./problem-rules.ts";
 import type { ProblemStates } from "./problem-states.ts";
-import type { QueueWaits } from "./queue-waits.ts";
+import { withQueue } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
 import { searchFacts } from "./search-facts.ts";
@@ -123,13 +123,6 @@ export async function gather(
   } finally {
     patience.end();
   }
-}
-
-/** A later batch tells what waits, but not since when. */
-function withQueue(account: AccountStatus, queue: QueueWaits | undefined): AccountStatus {
-  const { queueBacklog, queueBytes, queueSeenMs } = account;
-  const isLater = queueBacklog !== null && (queueSeenMs ?? 0) > (queue?.askedMs ?? 0);
-  return { ...account, ...queue, ...(isLater && { queueBacklog, queueBytes }) };
 }
 
 /** @param shape of the answer; null: `question` has checked it. */

@@ -23,3 +23,23 @@ export async function queueWaits(
     return null;
   }
 }
+
+/** Messages that wait for one batch. */
+const BATCH = 100;
+
+type Waiting = Pick<AccountStatus, "queueBacklog" | "queueBytes" | "queueSeenMs" | "queueOldestMs">;
+
+/**
+ * What the queue said of itself, and what a later batch did: that tells what waits, but not since
+ * when. Where it is no more than before, it waits for no longer: else a silence would be hidden
+ * until the queue is asked again.
+ */
+export function withQueue<T extends Waiting>(account: T, queue: QueueWaits | undefined): T {
+  const { queueBacklog, queueBytes, queueSeenMs } = account;
+  if (queue === undefined) return account;
+  if (queueBacklog === null || queueSeenMs === null || queueSeenMs <= queue.askedMs) return { ...account, ...queue };
+  const isMoving = queueBacklog <= Math.max(queue.queueBacklog ?? 0, BATCH);
+  const passedMs = isMoving ? queueSeenMs - queue.askedMs : 0;
+  const queueOldestMs = queue.queueOldestMs === null ? null : queue.queueOldestMs + passedMs;
+  return { ...account, ...queue, queueBacklog, queueBytes, queueOldestMs };
+}

@@ -183,8 +183,8 @@ describe("kinds that senders make up", () => {
     // As far behind as the queue is, but not for as long as one that is stuck.
     expect(dueMs(MONDAY, 8 * SECOND)).toBe(quietMs + 8 * SECOND + 1);
     expect(dueMs(MONDAY, HOUR)).toBe(quietMs + 30 * SECOND + 1);
-    expect(dueMs(quietMs + SECOND, 2 * SECOND)).toBe(quietMs + 16 * SECOND);
-    expect(dueMs(quietMs + HOUR, 2 * HOUR)).toBe(quietMs + 2 * HOUR);
+    expect(dueMs(quietMs + SECOND, 2 * SECOND)).toBe(quietMs + 6 * SECOND);
+    expect(dueMs(quietMs + HOUR, 2 * HOUR)).toBe(quietMs + 1.5 * HOUR);
   });
 
   it("never throw, are bounded, and are quiet only after what they expect", () => {

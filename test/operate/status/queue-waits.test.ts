@@ -3,7 +3,7 @@ import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { watch } from "../../../src/operate/alerts/watch.ts";
-import { queueWaits } from "../../../src/operate/status/queue-waits.ts";
+import { queueWaits, withQueue } from "../../../src/operate/status/queue-waits.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
@@ -47,6 +47,31 @@ describe("asking the queue", () => {
   it("waits three seconds for one that hangs", async () => {
     const hanging = { metrics: () => new Promise<never>(() => {}) };
     expect(await onFakeClock(() => queueWaits(hanging, now))).toEqual({ value: null, seconds: 3 });
+  });
+});
+
+describe("what the queue said, once a batch has come", () => {
+  const asked = { queueBacklog: 250, queueBytes: 9, queueOldestMs: NOON - 8_000, askedMs: NOON };
+  const batch = (queueBacklog: number | null, queueSeenMs: number | null) => ({
+    ...{ queueBacklog, queueSeenMs, queueBytes: 7, other: 1 },
+  });
+
+  it.each([
+    ["that waits no longer, where no more waits", batch(250, NOON + 60_000), 250, NOON + 52_000],
+    ["that may wait since, where more does", batch(251, NOON + 60_000), 251, NOON - 8_000],
+    ["nothing new, where it came before", batch(3, NOON), 250, NOON - 8_000],
+    ["nothing new, where it does not say how many", batch(null, NOON + 60_000), 250, NOON - 8_000],
+    ["nothing new, where none came", batch(3, null), 250, NOON - 8_000],
+  ])("is %s", (_, account, queueBacklog, queueOldestMs) => {
+    expect(withQueue(account, asked)).toMatchObject({ queueBacklog, queueOldestMs, other: 1 });
+  });
+
+  it("is as it was where what waits goes into one batch, where nothing waited, and where it was not asked", () => {
+    const few = { ...asked, queueBacklog: 2 };
+    const at = (account: ReturnType<typeof batch>) => withQueue({ ...account, queueOldestMs: null }, few).queueOldestMs;
+    expect([at(batch(100, NOON + 5_000)), at(batch(101, NOON + 5_000))]).toEqual([NOON - 3_000, NOON - 8_000]);
+    expect(withQueue(batch(3, NOON + 1), { ...asked, queueOldestMs: null })).toMatchObject({ queueOldestMs: null });
+    expect(withQueue(batch(3, NOON + 1), undefined)).toEqual(batch(3, NOON + 1));
   });
 });
 

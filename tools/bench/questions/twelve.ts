@@ -188,4 +188,19 @@ export const AFTERWARDS: readonly Question[] = [
     const of = truth.all.filter(({ worker, version }) => worker === BROKEN && version === "v43").length;
     return player.read(player.page.locator("#versions tr"), new RegExp(`^v43 .* ${count(of)} 0 `));
   }),
+  question(12, "Shall I be told next time?", async ({ page, click, press, type, read }) => {
+    await press("/");
+    await type(`${ERROR.name} worker:${BROKEN}`);
+    await read(page.locator("#found li, dialog li"), new RegExp(ERROR.name));
+    await press("Enter");
+    await click(page.getByRole("link", { name: "Save this search" }));
+    await click(page.getByLabel("Name", { exact: true }));
+    await type("Payments");
+    // The query is there. Alert on the number of records, at least ten of them, over five minutes.
+    for (const key of ["Tab", "Tab", "ArrowDown", "Tab", "Tab", "Tab"]) await press(key);
+    await type("10");
+    await press("Enter");
+    await read(page.locator("main"), /Saved/);
+    return read(page.locator("#about"), /at least 10 records in 5 min/);
+  }),
 ];

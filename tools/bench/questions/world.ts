@@ -80,7 +80,7 @@ export interface Jobs {
 }
 
 /** Of what happened before it was sent: the last minutes. */
-export const QUICK_MS = 180_000;
+export const QUICK_MS = 240_000;
 
 /** The service, what was sent to it, and what is wrong with its stores. */
 export class IncidentWorld implements AsyncDisposable {

@@ -30,7 +30,6 @@ import { type Links, PIN_FORM, RecordDetails } from "../../parts/record-details.
 import type { Leaf } from "../../parts/record-filter.ts";
 import { summaryOf, tookWords } from "../../parts/record-summary.ts";
 import type { Viewer } from "../../session.ts";
-import { savingPath } from "../searches/words.tsx";
 import {
   type Asked,
   exactly,
@@ -325,7 +324,6 @@ const End: FC<{
         )}
         <a href={searchPath({ ...fixed, cursor: "" })}>Link to this search</a>
         <a href={livePath(asked)}>Watch live</a>
-        <a href={savingPath(asked)}>Save this search</a>
         <Way
           to="/search/export"
           asked={{ ...fixed, cursor: asked.cursor }}

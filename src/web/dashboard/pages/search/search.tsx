@@ -10,7 +10,7 @@ import { visible } from "../../parts/foreign.tsx";
 import { Button, Field, Select } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
-import { SEARCHES_AT } from "../searches/words.tsx";
+import { SEARCHES_AT, savingPath } from "../searches/words.tsx";
 import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
@@ -57,6 +57,18 @@ async function searchView(page: PageContext): Promise<PageAnswer> {
   };
 }
 
+/** Above the records: at their end, it is screens away. */
+const Saving: FC<{ asked: Asked }> = ({ asked }) => (
+  <>
+    {asked.q + asked.function + asked.outcome + asked.filter !== "" && (
+      <>
+        <a href={savingPath(asked)}>Save this search</a>{" "}
+      </>
+    )}
+    <a href={SEARCHES_AT}>Saved searches</a>
+  </>
+);
+
 const SearchForm: FC<{
   asked: Asked;
   jobs: readonly JobView[];
@@ -65,7 +77,7 @@ const SearchForm: FC<{
 }> = ({ asked, jobs, fields, isOpen }) => {
   const more = [asked.job, asked.order, asked.filter].filter((each) => each !== "").length;
   return (
-    <Panel id="question" title="What happened?" aside={<a href={SEARCHES_AT}>Saved searches</a>}>
+    <Panel id="question" title="What happened?" aside={<Saving asked={asked} />}>
       <form method="get" action="/search" class="search-form" id="search-form">
         <div class="search-fields">
           <QuestionFields asked={asked} />
