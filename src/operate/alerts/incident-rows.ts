@@ -1,7 +1,7 @@
 import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { keyOf } from "../status/finding.ts";
-import { type Incident, isIncident, type OverIncident, type Step, type Tracked } from "./incidents.ts";
+import { type Incident, isIncident, type OverIncident, SETTLE_CHECKS, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
 import type { WATCH_STEPS } from "./watch-migrations.ts";
 
@@ -9,6 +9,9 @@ import type { WATCH_STEPS } from "./watch-migrations.ts";
 export const ENDED_MS = 30 * 86_400_000;
 /** …and how many, so that a flapping one does not fill the storage. */
 export const ENDED_MAX = 500;
+
+/** How old the texts of a row may get, in ms: an object that ends has those. */
+const TEXT_EVERY_MS = 30 * 60_000;
 
 type Row = RowOf<typeof WATCH_STEPS, "incident">;
 
@@ -33,6 +36,10 @@ export type PastIncident = Incident & { overMs: number | null } & Partial<Mute>;
  */
 export class IncidentRows extends Tables {
   readonly #receivers: Receivers;
+  /** What is tracked, as the last check has it: its texts change with every check. */
+  readonly #latest = new Map<string, Tracked>();
+  /** How it stood when its row was written, and when that was, in ms since the epoch. */
+  readonly #written = new Map<string, { standing: string; atMs: number }>();
 
   constructor(sql: SqlStorage, receivers: Receivers) {
     super(sql);
@@ -48,7 +55,7 @@ export class IncidentRows extends Tables {
   }
 
   tracked(): Tracked[] {
-    return this.#rows("ended_ms IS NULL").map(trackedOf);
+    return this.#rows("ended_ms IS NULL").map((row) => this.#trackedOf(row));
   }
 
   /** Those that are not over first, then the latest. */
@@ -56,7 +63,7 @@ export class IncidentRows extends Tables {
     const mutes = this.#mutes(nowMs);
     return this.#rows("opened_ms IS NOT NULL")
       .map((row) => {
-        const incident = trackedOf(row) as Incident;
+        const incident = this.#trackedOf(row) as Incident;
         return { ...incident, overMs: row.over_ms, ...(row.over_ms === null && mutedOf(incident, mutes)) };
       })
       .sort((a, b) => Number(a.overMs !== null) - Number(b.overMs !== null) || b.openedMs - a.openedMs)
@@ -71,6 +78,11 @@ export class IncidentRows extends Tables {
       const known = states.get(each.id);
       states.delete(each.id);
       if (known === state) continue;
+      this.#latest.set(each.id, each);
+      const standing = standingOf(each);
+      const { standing: before, atMs = 0 } = this.#written.get(each.id) ?? {};
+      if (before === standing && Math.abs(nowMs - atMs) < TEXT_EVERY_MS) continue;
+      this.#written.set(each.id, { standing, atMs: nowMs });
       this.sql.run`
         INSERT INTO incident (id, state, opened_ms) VALUES (${each.id}, ${state}, ${each.openedMs})
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, opened_ms = excluded.opened_ms`;
@@ -78,6 +90,10 @@ export class IncidentRows extends Tables {
     for (const each of over) {
       states.delete(each.id);
       this.#end(each, nowMs);
+    }
+    for (const id of [...states.keys(), ...over.map((each) => each.id)]) {
+      this.#latest.delete(id);
+      this.#written.delete(id);
     }
     // Suspected and not seen again: forgotten.
     for (const id of states.keys()) this.sql.run`DELETE FROM incident WHERE id = ${id}`;
@@ -93,7 +109,7 @@ export class IncidentRows extends Tables {
     if (!this.#receivers.wanted()) return;
     const mutes = this.#mutes(nowMs);
     const open = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").flatMap((row) => {
-      const incident = trackedOf(row) as Incident;
+      const incident = this.#trackedOf(row) as Incident;
       return mutes.has(keyOf(incident.finding)) ? [] : [{ row, incident, told: toldOf(row) }];
     });
     for (const calls of this.#receivers.all()) {
@@ -131,7 +147,7 @@ export class IncidentRows extends Tables {
   mute(id: string, untilMs: number | null, by: string | null): boolean {
     const row = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").find((each) => each.id === id);
     if (row === undefined) return false;
-    const key = keyOf(trackedOf(row).finding);
+    const key = keyOf(this.#trackedOf(row).finding);
     if (untilMs === null) this.sql.run`DELETE FROM mute WHERE finding = ${key}`;
     else this.sql.replace("mute", { finding: key, untilMs, by });
     return true;
@@ -162,13 +178,18 @@ export class IncidentRows extends Tables {
         ORDER BY ended_ms DESC, id LIMIT -1 OFFSET ${ENDED_MAX})`;
   }
 
+  #trackedOf({ id, state }: Row): Tracked {
+    return this.#latest.get(id) ?? (JSON.parse(state) as Tracked);
+  }
+
   #rows(where: string): Row[] {
     return this.sql.all`SELECT * FROM incident WHERE ${verbatim(where)} ORDER BY opened_ms, id`;
   }
 }
 
-function trackedOf({ state }: Row): Tracked {
-  return JSON.parse(state) as Tracked;
+/** What a row is written for at once: all but the texts, which say how many and since when. */
+function standingOf({ finding: { severity }, well, ...rest }: Tracked): string {
+  return JSON.stringify([severity, well && [well.sinceMs, Math.min(well.checks, SETTLE_CHECKS)], rest]);
 }
 
 function toldOf({ told }: Row): number[] {
