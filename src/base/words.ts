@@ -1,8 +1,11 @@
 // How amounts and times are written: on pages, in alerts and findings, and in the terminal.
 
+/** Made once: findings of many functions say many amounts. */
+const AMOUNTS = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
 /** `12,345`. */
 export function count(value: number): string {
-  return value.toLocaleString("en", { maximumFractionDigits: 0 });
+  return AMOUNTS.format(value);
 }
 
 /** `1 record`, `2 records`. */

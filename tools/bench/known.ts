@@ -4,7 +4,7 @@
  * a process of its own; they go by turns, so that all of them have the same noise. Not part of the
  * tests: nothing here passes or fails.
  *
- *     node --import ./tools/ready.js tools/bench/known.ts [--rate 100]… [--rounds 3] [--than <folder>]
+ *     node --import ./tools/ready.js tools/bench/known.ts [--rate 100] [--rounds 3] [--than <dir>]
  *
  * `--than`: a checkout of an earlier commit, which gets the same events without the searches. It
  * needs node_modules and this folder's alerts.ts, known.ts, measure.ts, simulation.ts, troubles.ts.
@@ -17,7 +17,7 @@ import { ALERTS } from "./alerts.ts";
 import { median, table } from "./table.ts";
 
 /** Simulated time that is counted, in s: at low rates of two hours, whose rows are counted. */
-const SECONDS: Readonly<Record<number, number>> = { 1: 7_200, 100: 900, 1000: 300 };
+const SECONDS: Readonly<Record<number, number>> = { 1: 7_200, 100: 900, 1000: 120 };
 
 const KINDS = ["without alerts", "with alerts", "before"] as const;
 type Kind = (typeof KINDS)[number];

@@ -16,6 +16,11 @@ export interface Effort {
  */
 const WARM_UP = { seconds: 60, events: 300_000 };
 
+/** Events of a day before, for loads with errors that are known: nearly each comes once. */
+const DAY_BEFORE = { seconds: 900, eventsPerSecond: 20, restS: 25 * 3_600 };
+/** Then so little that nothing fails by any rule, until what is told of that rest is over. */
+const MORNING = { seconds: 1_800, eventsPerSecond: 5 };
+
 /** Whether to go on is asked this often, in simulated s: an upload interval. */
 const STEP_S = 30;
 
@@ -65,6 +70,11 @@ export async function measure(
   try {
     for (let job = 0; job < jobs; job++) await simulation.createJob();
     for (const search of searches) await simulation.saveSearch(search);
+    if (load.isTroubled) {
+      await simulation.pass(DAY_BEFORE.seconds, true, DAY_BEFORE.eventsPerSecond);
+      await simulation.pass(DAY_BEFORE.restS, false);
+      await simulation.pass(MORNING.seconds, true, MORNING.eventsPerSecond);
+    }
     await simulation.pass(Math.min(WARM_UP.seconds, WARM_UP.events / load.eventsPerSecond), true);
     const begin = stateOf(simulation);
     const cpuMs = threadCpuMs();

@@ -259,7 +259,7 @@ export class Simulation {
 
   #arrive(): void {
     this.events += 1;
-    const item = this.#pool[Math.floor(this.#random() * POOL)];
+    const item = this.#pool[Math.floor(this.#random() * this.#pool.length)];
     const version = this.#load.isTroubled ? {} : { scriptVersion: { id: versionOf(this.events) } };
     const trace = { ...item, eventTimestamp: this.scheduler.nowMs, ...version };
     const isolate = this.#isolates[Math.floor(this.#random() * this.#isolates.length)];

@@ -114,16 +114,7 @@ export function pairsOf(sketch: Sketch): [bucket: number, count: number][] {
   return Array.from({ length: sketch.length / 2 }, (_, i) => [sketch[2 * i] ?? 0, sketch[2 * i + 1] ?? 0]);
 }
 
-/** @param counts by bucket. */
-export function sketchOfBuckets(counts: Uint32Array): Sketch {
-  const sketch: number[] = [];
-  for (let bucket = 0; bucket < counts.length; bucket++) {
-    const count = counts[bucket] as number;
-    if (count > 0) sketch.push(bucket, count);
-  }
-  return sketch;
-}
-
+/** Sums of sketches lose nothing. */
 export function addedSketch(a: Sketch, b: Sketch): Sketch {
   if (a.length === 0) return b;
   const sum: number[] = [];

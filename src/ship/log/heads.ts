@@ -6,7 +6,6 @@ import type { RecordLine } from "../../formats/record/line.ts";
 import { otherUnitOf } from "../../formats/record/record.ts";
 import type { PartFunction, PartHead } from "./append-types.ts";
 import {
-  BUCKETS,
   bucketOf,
   type ErrorCount,
   type Health,
@@ -15,7 +14,7 @@ import {
   OTHER,
   OTHER_OUTCOMES,
   OUTCOMES_KEPT,
-  sketchOfBuckets,
+  type Sketch,
   TEXT_MAX,
 } from "./function-health.ts";
 import { keyOf } from "./health-keys.ts";
@@ -115,8 +114,8 @@ const OK = '"ok"';
 export class HealthTally {
   readonly #outcomes = new Map<string, number>();
   /** By bucket. */
-  readonly #wall = new Uint32Array(BUCKETS);
-  readonly #cpu = new Uint32Array(BUCKETS);
+  readonly #wall = new Map<number, number>();
+  readonly #cpu = new Map<number, number>();
   readonly #statuses = new Map<number, number>();
   readonly #errors = new Map<string, Omit<ErrorCount, "id">>();
   readonly #key: string;
@@ -134,8 +133,8 @@ export class HealthTally {
     const isOk = record.isText("Outcome", OK);
     if (isOk) this.#ok += 1;
     else increase(this.#outcomes, record.Outcome);
-    tally(this.#wall, record.number("WallTimeMs"));
-    tally(this.#cpu, record.number("CPUTimeMs"));
+    increase(this.#wall, bucketOf(record.number("WallTimeMs")));
+    increase(this.#cpu, bucketOf(record.number("CPUTimeMs")));
     const status = statusOf(record);
     if (status > 0 && status < 1_000) increase(this.#statuses, status);
     const isServerError = status >= 500 && status <= 599;
@@ -182,9 +181,9 @@ export class HealthTally {
       failed: this.#failed,
       ...(this.#failed > 0 && { firstFailureMs: this.#firstFailureMs }),
       serverErrors: this.#serverErrors,
-      statuses: keptStatuses([...this.#statuses].sort(([a], [b]) => a - b).flat()),
-      wall: sketchOfBuckets(this.#wall),
-      cpu: sketchOfBuckets(this.#cpu),
+      statuses: keptStatuses(inOrder(this.#statuses)),
+      wall: inOrder(this.#wall),
+      cpu: inOrder(this.#cpu),
       errors: [...this.#errors].map(([key, error]) => ({
         id: key === OTHER ? OTHER : problemId(this.#key, error),
         ...error,
@@ -236,9 +235,9 @@ function parsedStatus({ Event: { Response: response } }: Pick<RecordLine, "Event
   return typeof status === "number" ? status : 0;
 }
 
-function tally(counts: Uint32Array, ms: number): void {
-  const bucket = bucketOf(ms);
-  counts[bucket] = (counts[bucket] as number) + 1;
+/** Number, count, number, count, …: of one function in a message there are few. */
+function inOrder(counts: ReadonlyMap<number, number>): Sketch {
+  return [...counts].sort(([a], [b]) => a - b).flat();
 }
 
 function increase<K>(counts: Map<K, number>, key: K, by = 1): void {

@@ -54,3 +54,14 @@ export function ofKey(key: string): HealthOf {
 /** The rows of a function, by all that name it, and of all its versions. */
 export const named = (scriptName: string) =>
   clause`function >= ${JSON.stringify(scriptName)} AND function < ${`${JSON.stringify(scriptName)}!`}`;
+
+const texts = new WeakMap<object, string>();
+
+/** As JSON, made once: of a value that never changes. What is gathered is written often. */
+export function textOnce(value: object): string {
+  const known = texts.get(value);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(value);
+  texts.set(value, text);
+  return text;
+}

@@ -16,7 +16,7 @@ import {
   withoutProblems,
 } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
-import { type HealthOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED } from "./health-keys.ts";
+import { type HealthOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED, textOnce } from "./health-keys.ts";
 
 /** Health is known by so many ms. */
 export const SLOT_MS = 300_000;
@@ -381,14 +381,15 @@ interface Stored {
   each: [slot: number, entries: [key: string, ran: Ran][]][];
 }
 
+/** {@link Stored}, of which most is as it was in the append before. */
 function textOf({ folded, slots }: Gathered): string {
-  const stored: Stored = { folded, each: [...slots].map(([slot, entries]) => [slot, [...entries]]) };
-  return JSON.stringify(stored);
+  const each = [...slots].map(([slot, entries]) => `[${slot},[${linesOf(entries).join()}]]`);
+  return `{"folded":${folded},"each":[${each.join()}]}`;
 }
 
 /** A line for each: so one function is found without parsing all others. */
 function linesOf(entries: Entries): string[] {
-  return [...entries].map((entry) => JSON.stringify(entry));
+  return [...entries].map(([key, ran]) => `[${JSON.stringify(key)},${textOnce(ran)}]`);
 }
 
 function readLines(lines: readonly string[]): [key: string, ran: Ran][] {

@@ -6,7 +6,7 @@ import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 import { type ErrorCount, OTHER } from "./function-health.ts";
-import { keyOf } from "./health-keys.ts";
+import { keyOf, textOnce } from "./health-keys.ts";
 
 /** Problems that a shard knows; beyond, the least recently seen go, dealt {@link fairly}. */
 export const PROBLEMS_MAX = 1_000;
@@ -128,11 +128,8 @@ export class Problems extends Tables {
     this.#gathered = { slot, others, each };
     this.#known ??= idsIn(this.#rows());
     const known = this.#known;
-    const text = JSON.stringify({
-      slot,
-      others,
-      each: [...kept].map((one) => (known.has(one.id) ? withoutTexts(one) : one)),
-    });
+    for (const one of kept) if (one.scriptName !== undefined && known.has(one.id)) each.set(one.id, withoutTexts(one));
+    const text = `{"slot":${slot},"others":${others},"each":[${[...each.values()].map(textOnce).join()}]}`;
     if (utf8Length(text) <= GATHERED_BYTES) return text;
     this.#toRows(this.#gathered);
     this.#gathered = null;

@@ -32,7 +32,7 @@ export function spanWords(text: string): string {
   return text.replace(/^(\d+)m$/, "$1 min").replace(/^(\d+)h$/, "$1 h");
 }
 
-/** `at least 10 records in 5 min`, `no records in 1 h`, `p95 of took below 9 in 1 h, for 10 min`. */
+/** `at least 10 records in 5 min`, `no records in 1 h`, `p95 of took below 9 in 1 h, for 5 min`. */
 export function alertWords({ measure: { op, of }, threshold, when, over, for: long }: SearchAlertView): string {
   const isBelow = when === "below";
   const bound = `${isBelow ? "below" : "at least"} ${figure(threshold)}`;
