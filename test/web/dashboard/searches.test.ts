@@ -33,6 +33,19 @@ const ALERT = {
 };
 
 describe("a saved search", () => {
+  it("begins above the records of a search that asks for something", async () => {
+    const visitor = await Visitor.signedIn();
+    const link = async (path: string) => {
+      const [above = ""] = (await visitor.get(path)).html.split('id="search-form"');
+      return /<a href="([^"]*)">Save this search/.exec(above)?.[1];
+    };
+    expect(await link("/search?last=1h&q=status:5xx&function=shop")).toBe(
+      "/searches/new?query=status%3A5xx+worker%3Ashop",
+    );
+    expect(await link("/search?last=1h&outcome=exception")).toBe("/searches/new?query=outcome%3Aexception");
+    expect([await link("/search"), await link("/search?last=24h")]).toEqual([undefined, undefined]);
+  });
+
   it("is made by a form, changed by one that keeps the rest, and deleted after a question", async () => {
     const visitor = await Visitor.signedIn();
     expect((await visitor.submit("/searches/new", FORM)).location).toBe("/searches/1?saved");
