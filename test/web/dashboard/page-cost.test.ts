@@ -74,11 +74,11 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
     expect((await visitor.get(path, { "x-logship-refresh": "1" })).status).toBe(200);
     return made();
   };
-  expect(await look("/")).toBe(19 + 10 * count);
-  expect(rows()).toBe(2);
+  expect(await look("/")).toBe(20 + 10 * count);
+  expect(rows()).toBe(3);
   expect(await look("/jobs")).toBe(9 + 6 * count);
   expect(await look(`/jobs/${jobs[0]}`)).toBe(19);
-  expect(await look("/status")).toBe(12 + count);
+  expect(await look("/status")).toBe(13 + count);
 });
 
 it("pages of problems and saved searches ask each shard once, however many there are", async () => {
