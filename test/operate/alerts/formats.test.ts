@@ -207,7 +207,9 @@ describe("a message about a job", () => {
       ...[`${ORIGIN}/searches/7`, problem, first_record],
     ]);
     expect(bodies("opsgenie", call)[0].details).toMatchObject({ Problem: problem, version: call.data.version });
-    expect(mail(call).text).toContain(`\n\nProblem: ${problem}\n\nFirst record: ${first_record}\n\n${ORIGIN}/searches/7\n`);
+    expect(mail(call).text).toContain(
+      `\n\nProblem: ${problem}\n\nFirst record: ${first_record}\n\n${ORIGIN}/searches/7\n`,
+    );
     expect(mail(call).text).toMatch(/\n\nVersion: v42 [^\r\n\u202e]*\.\n/);
     const unknown = readCall(callBody({ ...incident(), finding: about }, null, NOON, null));
     expect([unknown.data.links, unknown.data.version]).toEqual([undefined, call.data.version]);

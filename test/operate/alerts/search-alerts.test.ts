@@ -83,7 +83,10 @@ describe("an alert on a saved search", () => {
     });
     await come(9, { outcome: "exception" });
     expect(await incidents()).toMatchObject([{ id: incident?.id }]);
-    expect([await read(id), woken.mock.calls.length]).toEqual([{ since: expect.any(String), standing: "past", total: 12, value: 12 }, 1]);
+    expect([await read(id), woken.mock.calls.length]).toEqual([
+      { since: expect.any(String), standing: "past", total: 12, value: 12 },
+      1,
+    ]);
     clock.advance(6 * MINUTE_MS);
     await runCron();
     expect(await incidents()).toMatchObject([{ id: incident?.id, state: "recovering" }]);
