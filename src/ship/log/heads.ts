@@ -117,7 +117,9 @@ export class HealthTally {
   readonly #wall = new Map<number, number>();
   readonly #cpu = new Map<number, number>();
   readonly #statuses = new Map<number, number>();
+  /** By id. */
   readonly #errors = new Map<string, Omit<ErrorCount, "id">>();
+  readonly #ids = new Map<string, string>();
   readonly #key: string;
   #ok = 0;
   #failed = 0;
@@ -150,9 +152,19 @@ export class HealthTally {
     if (isBad || hasThrown || hasLogged) this.#addError(record, causeIn(record, status, hasThrown, hasLogged));
   }
 
-  #addError(record: RecordLine, cause: Cause): void {
+  /** The ids of as many texts as there are problems are made once. */
+  #idOf(cause: Cause): string {
     const text = `${cause.name}\n${cause.message}\n${cause.frame}`;
-    const key = this.#errors.has(text) || this.#errors.size < ERRORS_KEPT ? text : OTHER;
+    const known = this.#ids.get(text);
+    if (known !== undefined) return known;
+    const id = problemId(this.#key, cause);
+    if (this.#ids.size < ERRORS_KEPT) this.#ids.set(text, id);
+    return id;
+  }
+
+  #addError(record: RecordLine, cause: Cause): void {
+    const id = this.#idOf(cause);
+    const key = this.#errors.has(id) || this.#errors.size < ERRORS_KEPT ? id : OTHER;
     const { EventTimestampMs: atMs } = record;
     const ray = cut(rayIdOf(record), TEXT_MAX.rayId);
     const error = this.#errors.get(key);
@@ -184,10 +196,7 @@ export class HealthTally {
       statuses: keptStatuses(inOrder(this.#statuses)),
       wall: inOrder(this.#wall),
       cpu: inOrder(this.#cpu),
-      errors: [...this.#errors].map(([key, error]) => ({
-        id: key === OTHER ? OTHER : problemId(this.#key, error),
-        ...error,
-      })),
+      errors: [...this.#errors].map(([id, error]) => ({ id, ...error })),
     };
   }
 }

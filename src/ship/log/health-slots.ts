@@ -268,8 +268,8 @@ export class HealthSlots extends Tables {
     return { folded, slots: new Map(each.map(([slot, entries]) => [slot, new Map(entries)])) };
   }
 
-  /** An earlier release gathers hours in another column. */
-  #takeEarlier(): void {
+  /** An earlier release gathers hours in another column. To be called when the object begins. */
+  takeEarlier(): void {
     const text = this.sql.only<string | null>`SELECT health FROM state`;
     if (text === null) return;
     const { each } = JSON.parse(text) as { each: { hour: number; key: string; health: Health }[] };
@@ -296,7 +296,6 @@ export class HealthSlots extends Tables {
 
   /** Makes rows of all hours before this one that are none yet. */
   #fold(gathered: Gathered, before: number): void {
-    this.#takeEarlier();
     if (before <= gathered.folded) return;
     const rows = this.#rows(gathered.folded * SLOTS_PER_HOUR, before * SLOTS_PER_HOUR);
     for (const [hour, own] of Map.groupBy(rows, ({ slot }) => hourOfSlot(slot))) {

@@ -170,6 +170,7 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#alarm.begin(ctx, TRACE_LOG_STEPS, () => {
       this.#shard = shardOfObject(this.#sql, ctx.id.name);
+      this.#health.takeEarlier();
       this.#load();
     });
   }

@@ -62,7 +62,14 @@ describe("the status of all shards", () => {
         queueBytes: 9,
         queueSeenMs: NOON + 1,
       },
-      ...{ setAsideMessages, storedBytes: 30, load: { parts: 3, bytes: 9 }, failing: [], restored: restored(2) },
+      ...{
+        setAsideMessages,
+        storedBytes: 30,
+        load: { parts: 3, bytes: 9 },
+        failing: [],
+        slower: [],
+        restored: restored(2),
+      },
       ...{ inSeconds: [one, other], keptSinceMs: NOON + 1 },
     });
   });

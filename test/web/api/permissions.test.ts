@@ -101,7 +101,7 @@ const MEMBERS: { readonly [route: string]: Permission } = {
 const NEEDED: { readonly [base: string]: { readonly [route: string]: Permission | null } } = {
   "/logship": LOGS,
   "/logpush": LOGS,
-  "/functions/scripts": SCRIPTS,
+  "/functions/scripts": { ...SCRIPTS, "GET /:script_name/versions": "logs:read" },
   "/workers/scripts": SCRIPTS,
   "/tokens": TOKENS,
   "/members": MEMBERS,
