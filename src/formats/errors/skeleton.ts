@@ -25,8 +25,11 @@ const NAME = /^(?:[A-Z]#_[A-Z_]+|[\p{Script=Latin}_$][\p{Script=Latin}\d_$]*(?:[
  */
 export function skeletonOf(masked: string, least = LEAST): string {
   if (FOREIGN.test(masked)) return (masked.split(/[(（:：,、。;]/)[0] ?? "").trim();
-  return wordsOf(masked.replace(/\{[^}]*\}/g, "#"), least);
+  return wordsOf(masked.replace(/\{[^}]*\}/g, "#"), least) || (CODE.test(masked) ? masked : "");
 }
+
+/** A code for a message: `not-found`, `auth/wrong-password`. */
+const CODE = /^[a-z]+(?:[-/][a-z]+)+$/;
 
 /** It begins with a letter of another script: its first clause says what it is about. */
 const FOREIGN =

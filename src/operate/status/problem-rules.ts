@@ -21,6 +21,18 @@ export interface Standing {
   isRegressed: boolean;
 }
 
+/**
+ * What was decided about a problem, or about one that counts with it since: the latest. undefined:
+ * nothing.
+ */
+export function decidedOf(
+  { ids }: Pick<Problem, "ids">,
+  states: ReadonlyMap<string, ProblemState>,
+): ProblemState | undefined {
+  const all = ids.flatMap((id) => states.get(id) ?? []);
+  return all.sort((a, b) => b.atMs - a.atMs)[0];
+}
+
 /** @param decided about it; undefined: nothing. */
 export function standingOf(
   { bornMs, seenMs }: Pick<Problem, "bornMs" | "seenMs">,
@@ -63,7 +75,7 @@ export function problemFacts(
   const decided = new Map(states.map((state) => [state.id, state]));
   const facts = problems.flatMap((problem): ProblemFact[] => {
     const { id, scriptName: name, source, count, bornMs, seenMs } = problem;
-    const state = decided.get(id);
+    const state = decidedOf(problem, decided);
     const standing = standingOf(problem, state, nowMs);
     const isComing = standing.isNew && nowMs - seenMs < QUIET_MS;
     if (standing.state !== "open" || !(standing.isRegressed || isComing)) return [];

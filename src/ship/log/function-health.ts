@@ -178,8 +178,9 @@ export function problemsOf({ problems = [], errors }: Health): readonly ProblemC
 /** Each once, what was added last at the end. Too many: the sum is still exact. */
 function addedProblems(a: readonly ProblemCount[], b: readonly ProblemCount[]): readonly ProblemCount[] {
   if (b.length === 0) return a;
-  const sum = new Map(a);
-  for (const [id, count] of b) {
+  const sum = new Map<string, number>();
+  // Of an earlier release, several have no id of their own.
+  for (const [id, count] of [...a, ...b]) {
     const before = sum.get(id) ?? 0;
     sum.delete(id);
     sum.set(id, before + count);

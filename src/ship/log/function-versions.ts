@@ -34,13 +34,17 @@ type Row = RowOf<typeof TRACE_LOG_STEPS, "function_version">;
 export class FunctionVersions extends Tables {
   /** To be called with each slot that is over. A version costs a row when new, and one a day. */
   see(entries: ReadonlyMap<string, Ran>): void {
+    let counts: Map<Source, number> | undefined;
     for (const [key, { firstMs, lastMs, tag = "" }] of entries) {
       const { version, ...of } = ofKey(key);
       if (key === SUMMED || version === "") continue;
       const name = keyOf({ ...of, version: "" });
       const known = this.sql.first<Row>`
         SELECT * FROM function_version WHERE function = ${name} AND version = ${version}`;
-      if (known === null ? !this.#hasRoom(name, of.source) : !isNews(known, firstMs, lastMs)) continue;
+      if (known === null) {
+        counts ??= this.#counts();
+        if (!this.#takeRoom(name, of.source, counts)) continue;
+      } else if (!isNews(known, firstMs, lastMs)) continue;
       this.sql.replace("function_version", {
         ...{ function: name, version, tag, source: of.source },
         firstMs: Math.min(known?.first_ms ?? firstMs, firstMs),
@@ -74,17 +78,27 @@ export class FunctionVersions extends Tables {
     this.sql.run`DELETE FROM function_version WHERE last_ms < ${nowMs - FORGET_MS}`;
   }
 
-  /** The oldest of the function makes room; senders make up functions, too. */
-  #hasRoom(name: string, source: string): boolean {
-    this.sql.run`
-      DELETE FROM function_version WHERE function = ${name} AND version IN (SELECT version FROM function_version
-        WHERE function = ${name} ORDER BY last_ms DESC, first_ms DESC LIMIT -1 OFFSET ${VERSIONS_KEPT - 1})`;
-    const rows = this.sql.all<{ source: string; n: number }>`
+  /** By source. Of all rows, so it is asked once a slot: senders may make up each version. */
+  #counts(): Map<Source, number> {
+    const rows = this.sql.all<{ source: Source; n: number }>`
       SELECT source, count(*) AS n FROM function_version GROUP BY source`;
-    const own = rows.find((row) => row.source === source)?.n ?? 0;
-    if (source === TRACED) return own < MAX.traced;
-    const senders = rows.reduce((sum, row) => sum + (row.source === TRACED ? 0 : row.n), 0);
-    return own < MAX.sender && senders < MAX.senders;
+    return new Map(rows.map(({ source, n }) => [source, n]));
+  }
+
+  /**
+   * The oldest of the function makes room; senders make up functions, too.
+   * @param counts are kept up. @returns whether there is room for one.
+   */
+  #takeRoom(name: string, source: Source, counts: Map<Source, number>): boolean {
+    const gone = this.sql.all`
+      DELETE FROM function_version WHERE function = ${name} AND version IN (SELECT version FROM function_version
+        WHERE function = ${name} ORDER BY last_ms DESC, first_ms DESC LIMIT -1 OFFSET ${VERSIONS_KEPT - 1})
+      RETURNING version`;
+    const own = (counts.get(source) ?? 0) - gone.length;
+    const senders = [...counts].reduce((sum, [each, n]) => sum + (each === TRACED ? 0 : n), -gone.length);
+    const hasRoom = source === TRACED ? own < MAX.traced : own < MAX.sender && senders < MAX.senders;
+    counts.set(source, own + Number(hasRoom));
+    return hasRoom;
   }
 }
 

@@ -133,9 +133,7 @@ export class HealthSlots extends Tables {
    * @returns what to write into `state.slots` in that transaction.
    */
   add(messages: readonly CountedPart[], nowMs: number): string {
-    const gathered = this.#gathered();
-    this.#toRows(gathered, slotOf(nowMs - ROWS_AFTER_MS));
-    this.#fold(gathered, hourOf(nowMs - ROWS_AFTER_MS));
+    const gathered = this.#settled(nowMs);
     for (const { takenInMs, source = "", functions } of messages) {
       const atMs = Math.min(takenInMs, nowMs);
       if (hourOf(atMs) < firstHour(nowMs)) continue;
@@ -237,20 +235,23 @@ export class HealthSlots extends Tables {
     this.sql.run`DELETE FROM function_health WHERE hour IN (${all}) AND ${named(scriptName)}`;
     this.#versions.forget(scriptName);
     const isOther = (key: string): boolean => key === SUMMED || ofKey(key).scriptName !== scriptName;
-    for (const { slot, health } of this.#rows(0, Number.MAX_SAFE_INTEGER)) {
-      const lines = health.split("\n");
-      const own = ownLines(lines, scriptName);
-      if (own.length > 0)
-        this.sql.replace("function_slot", { slot, health: lines.filter((line) => !own.includes(line)).join("\n") });
-    }
+    // One by one: together they may be more than the memory.
+    for (const { slot } of this.sql.all<{ slot: number }>`SELECT slot FROM function_slot`)
+      for (const { health } of this.#rows(slot, slot + 1)) {
+        const lines = health.split("\n");
+        const own = new Set(ownLines(lines, scriptName).filter((line) => !line.startsWith(SUMMED_LINE)));
+        if (own.size > 0)
+          this.sql.replace("function_slot", { slot, health: lines.filter((line) => !own.has(line)).join("\n") });
+      }
     const gathered = this.#gathered();
     for (const [slot, entries] of gathered.slots)
       gathered.slots.set(slot, new Map([...entries].filter(([key]) => isOther(key))));
     this.sql.run`UPDATE state SET slots = ${textOf(gathered)} WHERE id = 1`;
   }
 
-  /** Forgets what is no longer kept. */
+  /** Forgets what is no longer kept. Where nothing came for long, its last hour is no row before. */
   sweep(nowMs: number): void {
+    this.sql.run`UPDATE state SET slots = ${textOf(this.#settled(nowMs))} WHERE id = 1`;
     this.sql.run`DELETE FROM function_slot WHERE slot < ${slotOf(nowMs) - SLOTS_KEPT + 1}`;
     this.sql.run`DELETE FROM function_health WHERE hour < ${firstHour(nowMs)}`;
     this.#versions.sweep(nowMs);
@@ -259,6 +260,14 @@ export class HealthSlots extends Tables {
   #gathered(): Gathered {
     this.#held ??= this.#read();
     return this.#held;
+  }
+
+  /** The same, when slots and hours that are over have become rows. */
+  #settled(nowMs: number): Gathered {
+    const gathered = this.#gathered();
+    this.#toRows(gathered, slotOf(nowMs - ROWS_AFTER_MS));
+    this.#fold(gathered, hourOf(nowMs - ROWS_AFTER_MS));
+    return gathered;
   }
 
   #read(): Gathered {
@@ -352,7 +361,10 @@ export class HealthSlots extends Tables {
 
   /** Slots of a function, with those that are summed. @param scriptName null: of all functions. */
   *#each(from: number, before: number, scriptName: string | null): Generator<Found> {
-    for (const { slot: at, health } of this.#rows(from, before)) {
+    // Two days of them may be more than the memory.
+    const rows = this.sql.each<{ slot: number; health: string }>`
+      SELECT slot, health FROM function_slot WHERE slot >= ${from} AND slot < ${before}`;
+    for (const { slot: at, health } of rows) {
       const lines = health.split("\n");
       const own = scriptName === null ? lines : ownLines(lines, scriptName);
       for (const [key, ran] of readLines(own)) yield { at, key, health: ran };
@@ -395,11 +407,13 @@ function readLines(lines: readonly string[]): [key: string, ran: Ran][] {
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as [string, Ran]);
 }
 
+const SUMMED_LINE = `["${SUMMED}",`;
+
+/** Those of a function, and of those that are summed. */
 function ownLines(lines: readonly string[], scriptName: string): string[] {
   const begin = `[${JSON.stringify(JSON.stringify(scriptName)).slice(0, -1)}`;
-  const summed = `["${SUMMED}",`;
   return lines.filter(
-    (line) => line.startsWith(summed) || (line.startsWith(begin) && /^[" ]/.test(line.slice(begin.length))),
+    (line) => line.startsWith(SUMMED_LINE) || (line.startsWith(begin) && /^[" ]/.test(line.slice(begin.length))),
   );
 }
 

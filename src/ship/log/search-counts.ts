@@ -55,7 +55,8 @@ export class SearchCounts extends Tables {
       if (counts.length === 0) return sum.total === 0 ? [] : [{ ...sum, buckets: window }];
       const buckets = withCounts(search, window, counts, nowMs);
       const isOver = (of: readonly Bucket[]): boolean => isPast(search.alert, measured(search, of), shards);
-      hasCrossed ||= !isOver(window) && isOver(buckets);
+      // Of most, the first is false: both read all states of the window.
+      hasCrossed ||= isOver(buckets) && !isOver(window);
       return [{ ...sum, total: counts.reduce((all, { count }) => all + count, sum.total), buckets }];
     });
     const text = JSON.stringify(sums);

@@ -69,6 +69,9 @@ const CAUSES: readonly (readonly [string, fc.Arbitrary<string | number>, string]
   ["worker-", digits, " has crashed"],
   ["row ", fc.tuple(digits, digits).map(([row, all]) => `${row} of ${all}`), " is broken"],
   ["id=", of(LOWER, [3, 9]), "; it has no parent"],
+  ["login password=", of(LOWER, [3, 9]), " is wrong"],
+  ["Server=db;Pwd=", of(LOWER, [3, 9]), "; cannot connect"],
+  ["client_secret:", of(LOWER, [3, 9]), " was refused"],
 ];
 
 const message = ([before, value, after]: (typeof CAUSES)[number]) => value.map((each) => `${before}${each}${after}`);

@@ -52,6 +52,8 @@ describe("what a message says went wrong", () => {
     ["# {#} prompt is too long: # tokens > # maximum", "prompt too long"],
     ["Duplicate entry # for key 'readings.PRIMARY'", "Duplicate entry key 'readings.PRIMARY'"],
     ["Invalid URL: #", "Invalid URL"],
+    ["not-found", "not-found"],
+    ["auth/wrong-password", "auth/wrong-password"],
     ["", ""],
     ["#", ""],
   ])("%s", (masked, owed) => {

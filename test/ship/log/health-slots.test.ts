@@ -286,6 +286,34 @@ describe("what is written", () => {
     await ledger.sweep();
     expect(await rows()).toEqual([]);
   });
+
+  it("has the hour before a break that is longer than slots are kept", async () => {
+    const clock = setClock(NOON);
+    await count({ shop: wentWell(1) }, NOON);
+    clock.advance(600_000);
+    await count({ shop: wentWell(2) }, clock.nowMs());
+    expect(await slotRows()).toEqual([slotOf(NOON)]);
+    clock.advance(72 * HOUR_MS);
+    await shard(0).sweep();
+    expect(await slotRows()).toEqual([]);
+    expect(invocations(sumOf(await of("shop")))).toBe(3);
+    await count({}, clock.nowMs());
+    expect(invocations(sumOf(await of("shop")))).toBe(3);
+  });
+
+  it("is still known to be a part when another function is forgotten", async () => {
+    const clock = setClock(NOON);
+    const others = Array.from({ length: DETAILED_MAX }, (_, n) => [`f${n}`, wentWell(1)]);
+    await count({ shop: wentWell(9), till: wentWell(8), ...Object.fromEntries(others) }, NOON);
+    clock.advance(600_000);
+    await count({}, clock.nowMs());
+    await shard(0).forgetFunction("till");
+    expect(await of("till")).toEqual([]);
+    expect(await of("shop")).toMatchObject([{ isPartial: true }]);
+    clock.advance(HOUR_MS);
+    await count({}, clock.nowMs());
+    expect(await of("shop")).toMatchObject([{ isPartial: true }]);
+  });
 });
 
 describe("the last hour of functions that fail", () => {

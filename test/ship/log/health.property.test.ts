@@ -78,6 +78,11 @@ const withErrors = (...errors: ErrorCount[]): Health => ({ ...NO_HEALTH, errors 
 const sumOf = (health: Health): number => problemsOf(health).reduce((sum, [, count]) => sum + count, 0);
 
 describe("problems", () => {
+  it("that have no id are all in the sum", () => {
+    const earlier = withErrors(problem(OTHER, 2), problem(OTHER, 3));
+    expect(sumOf(addedHealth(earlier, withErrors(problem("a", 1))))).toBe(6);
+  });
+
   it("are stored as counts, each once", () => {
     const sum = addedHealth(withErrors(problem("a", 2), problem("b", 1)), withErrors(problem("a", 3)));
     expect([sum.errors, sum.problems]).toEqual([
