@@ -37,6 +37,18 @@ export function standingOf(
   return { state: isOver ? "open" : "ignored", isNew, isRegressed: false };
 }
 
+/**
+ * What was decided about a problem: by its own id, else the latest by one that counts with it. Its
+ * id is another one once a record of it has a frame.
+ */
+export function decidedOf(
+  { id, ids }: Pick<Problem, "id" | "ids">,
+  decided: ReadonlyMap<string, ProblemState>,
+): ProblemState | undefined {
+  const others = ids.flatMap((each) => decided.get(each) ?? []).sort((a, b) => b.atMs - a.atMs);
+  return decided.get(id) ?? others[0];
+}
+
 /** A problem that someone may want to know of. */
 export interface ProblemFact {
   id: string;
@@ -63,7 +75,7 @@ export function problemFacts(
   const decided = new Map(states.map((state) => [state.id, state]));
   const facts = problems.flatMap((problem): ProblemFact[] => {
     const { id, scriptName: name, source, count, bornMs, seenMs } = problem;
-    const state = decided.get(id);
+    const state = decidedOf(problem, decided);
     const standing = standingOf(problem, state, nowMs);
     const isComing = standing.isNew && nowMs - seenMs < QUIET_MS;
     if (standing.state !== "open" || !(standing.isRegressed || isComing)) return [];

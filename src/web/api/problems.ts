@@ -3,7 +3,7 @@ import type { Platform } from "../../base/platform.ts";
 import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { watch } from "../../operate/alerts/watch.ts";
-import { standingOf } from "../../operate/status/problem-rules.ts";
+import { decidedOf, standingOf } from "../../operate/status/problem-rules.ts";
 import type { ProblemState } from "../../operate/status/problem-states.ts";
 import { problemsOf } from "../../ship/log/function-health.ts";
 import type { RanIn } from "../../ship/log/health-keys.ts";
@@ -30,7 +30,7 @@ async function listProblems(c: AppContext, _config: Config, platform: Platform):
   const sinceMs = since === undefined ? 0 : Date.parse(since);
   const [list, states] = await Promise.all([new LogShards(c.env).problems(scriptName), statesOf(c)]);
   const seen = list.problems.filter(({ seenMs }) => seenMs >= sinceMs);
-  const all = seen.map((problem) => present(problem, states.get(problem.id), platform.now()));
+  const all = seen.map((problem) => present(problem, decidedOf(problem, states), platform.now()));
   const isAsked = (one: ProblemView): boolean =>
     state === undefined ||
     one.state === state ||
@@ -52,7 +52,7 @@ async function readProblem(c: AppContext, _config: Config, platform: Platform): 
   ]);
   const counts = countsOf(problem, hours).map(({ at, ...rest }) => ({ hour: isoTime(at * HOUR_MS), ...rest }));
   const bySlot = countsOf(problem, slots).map(({ at, ...rest }) => ({ slot: isoTime(at * SLOT_MS), ...rest }));
-  return success(c, { ...present(problem, states.get(problem.id), nowMs), counts, slots: bySlot });
+  return success(c, { ...present(problem, decidedOf(problem, states), nowMs), counts, slots: bySlot });
 }
 
 /** By time and version, the oldest first. */
@@ -80,7 +80,10 @@ async function updateProblem(c: AppContext, _config: Config, platform: Platform)
   const { kind, name } = c.var.caller;
   const by = kind === "admin" ? kind : name;
   const decided = state === "open" ? null : { state, atMs: platform.now(), by, untilMs };
-  await watch(c.env.WATCH).setProblem(problem.id, decided);
+  const book = watch(c.env.WATCH);
+  await book.setProblem(problem.id, decided);
+  // What was decided of those that count with it would stand beside that.
+  for (const other of problem.ids) if (other !== problem.id) await book.setProblem(other, null);
   return success(c, present(problem, decided === null ? undefined : { id: problem.id, ...decided }, platform.now()));
 }
 
