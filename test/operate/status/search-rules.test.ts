@@ -9,8 +9,12 @@ const MINUTE_MS = 60_000;
 const search: AlertedSearch = {
   ...{ id: 1, stamp: "s", sinceMs: NOON - 60 * MINUTE_MS, name: "Mine", query: "" },
   alert: {
-    ...{ measure: { op: "count" }, threshold: 100, when: "below" },
-    ...{ overMs: MINUTE_MS, forMs: 0, severity: "warning" },
+    measure: { op: "count" },
+    threshold: 100,
+    when: "below",
+    overMs: MINUTE_MS,
+    forMs: 0,
+    severity: "warning",
   },
 };
 const { first, last } = bucketsAt(search.alert, NOON);
