@@ -46,6 +46,12 @@ export class IncidentRows extends Tables {
     this.#receivers = receivers;
   }
 
+  /** Forgets what is held in memory: a transaction has failed, and its rows are as before. */
+  load(): void {
+    this.#latest.clear();
+    this.#written.clear();
+  }
+
   /** Incidents that are not over, oldest first. */
   open(nowMs: number): PastIncident[] {
     const mutes = this.#mutes(nowMs);

@@ -312,7 +312,7 @@ export class Watch extends DurableObject<Env> {
     const isUnknown = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isUnknown(finding);
     const check: Check = { atMs: now, findings, isUnknown };
     this.#dueMs = seen.dueMs ?? Number.POSITIVE_INFINITY;
-    const tracked = this.#alarm.transaction(() => this.#count(check));
+    const tracked = this.#stored(check);
     const standing = trackedByKey(findings, tracked);
     const shown = findings.map((finding): ShownFinding => {
       const its = standing.get(keyOf(finding));
@@ -332,6 +332,15 @@ export class Watch extends DurableObject<Env> {
     };
     this.#latestOwn = own;
     return this.#latest;
+  }
+
+  #stored(check: Check): readonly Tracked[] {
+    try {
+      return this.#alarm.transaction(() => this.#count(check));
+    } catch (error) {
+      this.#incidents.load();
+      throw error;
+    }
   }
 
   #count(check: Check): readonly Tracked[] {

@@ -29,8 +29,15 @@ export function secondDueMs(cron: string, lastMs: number): number | null {
   }
 }
 
-/** The 30th or 31st of some months alone: there may be no such day, and a search takes long. */
+/**
+ * The 30th or 31st of some months alone, or of these a fifth weekday: there may be no such day in
+ * decades, and a search takes long.
+ */
 function isRareDate(cron: string): boolean {
-  const [, , days = "", months, weekdays] = cron.split(/ +/);
-  return weekdays === "*" && months !== "*" && days.split(",").every((day) => Number.parseInt(day, 10) >= 30);
+  const [, , days = "", months, weekdays = ""] = cron.split(/ +/);
+  return (
+    (weekdays === "*" || weekdays.includes("#5")) &&
+    months !== "*" &&
+    days.split(",").every((day) => Number.parseInt(day, 10) >= 30)
+  );
 }

@@ -64,7 +64,9 @@ function belowFromMs(alert: SearchAlert, buckets: readonly [number, number][], n
   if (alert.measure.op !== "count") return ends.slice(0, 1).map((ms) => Math.max(ms, nowMs + LOOK_EVERY_MS));
   const left = buckets.map((_, i) => buckets.slice(i + 1).reduce((sum, [, count]) => sum + count, 0));
   const at = left.findIndex((count) => count < alert.threshold);
-  return at === -1 ? [] : [ends[at] as number];
+  if (at === -1) return [];
+  // While records come, one that is just above its threshold would be looked at with each bucket.
+  return [at === ends.length - 1 ? (ends[at] as number) : Math.max(ends[at] as number, nowMs + LOOK_EVERY_MS)];
 }
 
 /** Another one once its owner changes it. */

@@ -1,6 +1,7 @@
 /** When the webhook is called: from scripted looks to a receiver, through the durable object. */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { Alarm } from "../../../src/base/storage/alarm.ts";
 import { WAITING_MAX } from "../../../src/operate/alerts/alert-calls.ts";
 import { Watch } from "../../../src/operate/alerts/watch.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
@@ -60,6 +61,18 @@ describe("an incident", () => {
     });
     expect(Object.fromEntries(opened.headers)).toMatchObject({ "content-type": "application/json" });
     expect([await readWebhook()]).toMatchObject([{ waiting: 0, delivered: 2, failures: 0 }]);
+  });
+
+  it("that a check could not store is told by the next one", async () => {
+    await putWebhook();
+    await checkAt(0, [of(1)]);
+    vi.spyOn(Alarm.prototype, "set").mockImplementationOnce(() => {
+      throw new Error("refused");
+    });
+    await checkAt(1, [of(1)]);
+    expect([errors.mock.calls.length > 0, post.calls]).toEqual([true, []]);
+    await checkAt(2, [of(1)]);
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
   });
 
   it.each<[string, looks: string, readonly string[]]>([
