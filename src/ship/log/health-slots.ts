@@ -51,7 +51,7 @@ const SLOT_TEXT_MAX = 200_000;
  * Largest text that is gathered before it becomes rows, in bytes: it shares a row with what else
  * the shard gathers, and is written with every count; less than 1 kB of it a function.
  */
-const GATHERED_BYTES = 400_000;
+const GATHERED_BYTES = 300_000;
 
 /** How long after its end a slot becomes a row, in ms: stragglers come before. */
 const ROWS_AFTER_MS = 300_000;

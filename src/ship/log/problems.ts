@@ -19,7 +19,7 @@ const OF_ROW_MAX = 300;
 const GATHERED_MAX = 400;
 
 /** Largest text that is gathered before it becomes rows, in bytes. */
-const GATHERED_BYTES = 250_000;
+const GATHERED_BYTES = 150_000;
 
 /** How often they become rows, in ms. */
 const ROWS_EVERY_MS = 300_000;

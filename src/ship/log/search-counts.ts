@@ -21,7 +21,7 @@ export interface SearchSum {
 }
 
 /** They share a row, of 2 MB at most, with all that a shard counts. */
-const TEXT_MAX = 500_000;
+const TEXT_MAX = 250_000;
 
 /** What is added, by {@link keyOfSearch}. */
 export type AddedSearches = ReadonlyMap<string, readonly SearchCount[]>;
