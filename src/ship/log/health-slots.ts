@@ -249,7 +249,7 @@ export class HealthSlots extends Tables {
     this.sql.run`UPDATE state SET slots = ${textOf(gathered)} WHERE id = 1`;
   }
 
-  /** Forgets what is no longer kept. Where nothing came for long, its last hour is no row before. */
+  /** Forgets what is no longer kept. Where nothing came for long, the last hour becomes a row. */
   sweep(nowMs: number): void {
     this.sql.run`UPDATE state SET slots = ${textOf(this.#settled(nowMs))} WHERE id = 1`;
     this.sql.run`DELETE FROM function_slot WHERE slot < ${slotOf(nowMs) - SLOTS_KEPT + 1}`;
