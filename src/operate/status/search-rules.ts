@@ -6,7 +6,7 @@ import { type Found, head, shown } from "./finding-text.ts";
 /** A saved search with an alert, and what was counted of it. */
 export interface SearchFact {
   search: AlertedSearch;
-  /** Of its measure, over its time; null: no record has any. */
+  /** Of its measure, over its time; null: no record has a value. */
   value: number | null;
   /** `unknown`: no whole time has passed, or what would count still waits in the queue. */
   standing: "past" | "well" | "unknown";

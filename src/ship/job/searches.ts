@@ -82,7 +82,7 @@ export function addsUp({ measure: { op } }: Pick<SearchAlert, "measure">): boole
 
 /**
  * Whether a value is past the threshold. @param shards that share what is added up: if their sum is
- * past it, so is the share of one of them. @param value null: no record has any.
+ * past it, so is the share of one of them. @param value null: no record has a value.
  */
 export function isPast(alert: SearchAlert, value: number | null, shards = 1): boolean {
   const known = value ?? (addsUp(alert) ? 0 : null);

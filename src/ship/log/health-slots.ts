@@ -187,7 +187,7 @@ export class HealthSlots extends Tables {
     return ranIn([...this.#each(from, until, scriptName)]);
   }
 
-  /** Its versions that were seen in thirty days, the newest first. */
+  /** Its versions that were seen in ninety days, the newest first. */
   versions(scriptName: string, nowMs: number): VersionSeen[] {
     const lately = this.slots(scriptName, slotOf(nowMs) - SLOTS_LATELY, Number.MAX_SAFE_INTEGER, nowMs);
     return this.#versions.of(scriptName, lately);

@@ -122,7 +122,7 @@ function tallyOf(shape: Shape, [, count, state]: Bucket): Tally {
 /** What all shards have of a search. */
 export interface SearchTotal {
   total: number;
-  /** Of its measure, over its window; null: no record has any. */
+  /** Of its measure, over its window; null: no record has a value. */
   value: number | null;
   /** Of each shard. */
   values: (number | null)[];

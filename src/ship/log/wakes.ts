@@ -60,7 +60,7 @@ export class Waker {
 
   /**
    * After an append. Never throws.
-   * @param isDue whether it crossed another threshold: a problem that is new, a search.
+   * @param isDue whether it crossed another threshold, that of a search.
    * @returns the call, where it makes one; null: it makes none.
    */
   appended(counted: readonly CountedPart[], isDue = false): Promise<void> | null {

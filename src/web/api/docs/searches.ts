@@ -54,7 +54,7 @@ export type SavedSearch = z.infer<typeof SavedSearch>;
 export const SearchCounts = z.object({
   since: Time.describe("When counting began: with the last change of query, measure or time."),
   total: Count.describe("All records since then, each once."),
-  value: z.number().nullable().describe("Of the measure, now; null: no record has any."),
+  value: z.number().nullable().describe("Of the measure, now; null: no record has a value."),
   standing: z
     .enum(["past", "well", "unknown"])
     .describe("Whether it is past its threshold now; `unknown`: `below`, before a whole time has passed."),
