@@ -245,7 +245,6 @@ describe("a clock that jumps", () => {
     "all clocks leap a month ahead while an upload fails, and back: it is tried again within the hour",
     async (world) => {
       const job = await world.createJob();
-      world.healthIsSwept = true;
       await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 2)]);
       await arrive(world, world.mint(10));
       world.clock.advance(30 * 24 * HOUR_MS);

@@ -819,7 +819,7 @@ export class TraceLog extends DurableObject<Env> {
       const forgotten = this.#ids.sweep(idsMs);
       this.#redeliveries.sweep(idsMs);
       this.#functions.sweep(now);
-      this.#health.sweep(now);
+      this.#health.sweep(idsMs);
       this.#sent.sweep(now);
       this.#sql.run`UPDATE state SET swept_ms = ${now}, forgotten_ms = max(forgotten_ms, ${forgotten}) WHERE id = 1`;
     });

@@ -83,8 +83,6 @@ export class World {
    */
   readonly accountLeftOut: { set_aside?: Count; processed?: Count; routed?: Count } = {};
 
-  /** A clock that leaps a month ahead sweeps what health there is: set by rows that have one. */
-  healthIsSwept = false;
   /** When events were last taken in, by a clock that may have been ahead. */
   #latestMs = 0;
 
@@ -386,7 +384,7 @@ export class World {
     );
     const inProblems = sumOf(problems, ({ count }) => count) + others;
     // Hours to come, as before a clock was set back by a day, are not shown.
-    const isAhead = this.healthIsSwept || this.#latestMs > this.clock.nowMs();
+    const isAhead = this.#latestMs > this.clock.nowMs();
     return {
       invocations: isAhead ? routed + not_routed : sumOf(health, invocations),
       errors: isAhead ? inProblems : sumOf(health.flatMap(problemsOf), ([, count]) => count),
