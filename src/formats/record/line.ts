@@ -46,6 +46,8 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
   readonly #record: number;
   /** Parsed values, by field. */
   #values: unknown[] | null = null;
+  /** Of most records, it is read several times. */
+  #scriptName: string | undefined;
   /** null: not decoded yet. */
   #line: string | null = null;
 
@@ -205,7 +207,8 @@ export class RecordLine implements TraceRecord, Required<ExtraValues> {
     return this.#repeated("Outcome");
   }
   get ScriptName(): string {
-    return this.#repeated("ScriptName");
+    this.#scriptName ??= this.#repeated("ScriptName");
+    return this.#scriptName;
   }
   get ScriptTags(): string[] {
     return this.#value("ScriptTags") as string[];

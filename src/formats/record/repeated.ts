@@ -1,6 +1,6 @@
 import { decodeUtf8 } from "../../base/bytes.ts";
 
-/** How many texts are kept: one for each place that follows from length and some bytes. */
+/** How many texts are kept: one for each place that follows from its bytes. */
 const KEPT = 512;
 /** Longest one, in bytes. */
 const LENGTH_MAX = 64;
@@ -19,9 +19,10 @@ const kept: (Kept | undefined)[] = Array.from({ length: KEPT });
 export function repeatedValue(bytes: Uint8Array, from: number, to: number): unknown {
   const length = to - from;
   if (length > LENGTH_MAX || length < 2) return JSON.parse(decodeUtf8(bytes.subarray(from, to)));
-  const middle = (bytes[from + (length >> 1)] as number) * 5 + (bytes[from + (length >> 2)] as number) * 13;
-  const ends = (bytes[from + 1] as number) * 29 + (bytes[to - 2] as number) * 67;
-  const place = (length * 151 + middle + ends) & (KEPT - 1);
+  // Names of a fleet differ in a digit, wherever it stands.
+  let hash = length;
+  for (let i = from; i < to; i++) hash = (Math.imul(hash, 31) + (bytes[i] as number)) | 0;
+  const place = (hash ^ (hash >>> 9)) & (KEPT - 1);
   const before = kept[place];
   if (before !== undefined && isSame(before.json, bytes, from, to)) return before.value;
   const json = bytes.slice(from, to);

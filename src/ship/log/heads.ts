@@ -4,6 +4,7 @@ import type { Loaded } from "../../formats/queue/load-records.ts";
 import { idOf } from "../../formats/queue/message.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 import { otherUnitOf } from "../../formats/record/record.ts";
+import type { Source } from "../../formats/record/source.ts";
 import type { PartFunction, PartHead } from "./append-types.ts";
 import {
   bucketOf,
@@ -28,47 +29,25 @@ interface Tallied {
 
 /** What the log is told of a part beside its records: its id, and its events by function. */
 export function headOf({ message, records, bytes }: Loaded): PartHead {
-  const functions = new Map<string, Map<string, Tallied>>();
-  const versions = new Versions();
+  const functions = new Map<string, FunctionTally>();
   const { source = "" } = message;
   let inSeconds = 0;
   for (const { whole } of records) {
     const { ScriptName: scriptName } = whole;
-    const of = versions.of(whole);
-    const own = functions.get(scriptName) ?? new Map<string, Tallied>();
-    if (own.size === 0) functions.set(scriptName, own);
-    let tallied = own.get(of.version);
-    if (tallied === undefined) {
-      // Senders say which versions there are.
-      const { version, tag } = own.size < VERSIONS_SEEN ? of : NO_VERSION;
-      const named = { scriptName, ...(version !== "" && { version }), ...(tag !== "" && { tag }) };
-      const count = { ...named, records: 0, lastEventMs: 0 };
-      tallied = own.get(version) ?? {
-        count,
-        health: new HealthTally(keyOf({ scriptName, source, version: "" })),
-        kinds: new KindTally(),
-      };
-      own.set(version, tallied);
+    let own = functions.get(scriptName);
+    if (own === undefined) {
+      own = new FunctionTally(scriptName, source);
+      functions.set(scriptName, own);
     }
-    const { count, health, kinds } = tallied;
-    count.records += 1;
     const isInSeconds = otherUnitOf(whole.EventTimestampMs) === "seconds";
     inSeconds += Number(isInSeconds);
-    const atMs = whole.EventTimestampMs * (isInSeconds ? 1_000 : 1);
-    count.lastEventMs = Math.max(count.lastEventMs, atMs);
-    health.add(whole);
-    kinds.add(whole, atMs);
+    own.add(whole, whole.EventTimestampMs * (isInSeconds ? 1_000 : 1));
   }
   return {
     ...idOf(message),
     ...(source !== "" && { source }),
     bytes,
-    functions: [...functions.values()].flatMap((own) =>
-      [...own.values()].map(({ count, health, kinds }) => ({
-        ...count,
-        ...{ health: health.sum(), kinds: kinds.kinds() },
-      })),
-    ),
+    functions: [...functions.values()].flatMap((own) => own.functions()),
     ...(inSeconds > 0 && { inSeconds }),
   };
 }
@@ -79,27 +58,89 @@ const VERSIONS_SEEN = 8;
 /** Longest id and tag of a version that are kept, in UTF-16 code units. */
 const VERSION_MAX = 64;
 
-const NO_VERSION = { version: "", tag: "" };
-
 const ASCII = /^[\x20-\x7e]*$/;
 
 function textIn(value: unknown): string {
   return typeof value === "string" ? cut(value, VERSION_MAX) : "";
 }
 
-/** Which version of its function a record is of. Neighbours are mostly of the same. */
-class Versions {
-  #json = "";
-  #read = NO_VERSION;
+interface Version {
+  id: string;
+  tag: string;
+  isAscii: boolean;
+}
 
-  of(record: RecordLine): { version: string; tag: string } {
-    if (this.#json !== "" && record.isText("ScriptVersion", this.#json)) return this.#read;
-    const { ID: id, Tag: tag } = record.ScriptVersion as Record<string, unknown>;
-    this.#read = { version: textIn(id), tag: textIn(tag) };
+/** What was read last: the same few versions run all the time. */
+const read = new Map<string, Version>();
+const READ_MAX = 500;
+
+function versionIn(json: string): Version {
+  const known = read.get(json);
+  if (known !== undefined) return known;
+  const { ID: id, Tag: tag } = JSON.parse(json) as Record<string, unknown>;
+  const version = { id: textIn(id), tag: textIn(tag), isAscii: ASCII.test(json) };
+  // Senders choose them.
+  if (read.size >= READ_MAX) read.clear();
+  read.set(json, version);
+  return version;
+}
+
+/** The events of one function, by version. Neighbours are mostly of the same. */
+class FunctionTally {
+  readonly #scriptName: string;
+  readonly #source: Source;
+  /** By version. */
+  readonly #each = new Map<string, Tallied>();
+  /** Of the latest event: the JSON of its version; "": it is not compared. */
+  #json = "";
+  #latest: Tallied | null = null;
+
+  constructor(scriptName: string, source: Source) {
+    this.#scriptName = scriptName;
+    this.#source = source;
+  }
+
+  /** @param atMs time of the event, in ms since the epoch. */
+  add(record: RecordLine, atMs: number): void {
+    const { count, health, kinds } = this.#of(record);
+    count.records += 1;
+    count.lastEventMs = Math.max(count.lastEventMs, atMs);
+    health.add(record);
+    kinds.add(record, atMs);
+  }
+
+  functions(): PartFunction[] {
+    return [...this.#each.values()].map(({ count, health, kinds }) => ({
+      ...count,
+      ...{ health: health.sum(), kinds: kinds.kinds() },
+    }));
+  }
+
+  #of(record: RecordLine): Tallied {
+    if (this.#latest !== null && this.#json !== "" && record.isText("ScriptVersion", this.#json)) return this.#latest;
     const json = record.text("ScriptVersion") ?? "";
+    const { id, tag, isAscii } = versionIn(json);
     // It is compared by bytes.
-    this.#json = ASCII.test(json) ? json : "";
-    return this.#read;
+    this.#json = isAscii ? json : "";
+    this.#latest = this.#version(id, tag);
+    return this.#latest;
+  }
+
+  #version(id: string, tag: string): Tallied {
+    // Senders say which versions there are.
+    const isTold = this.#each.has(id) || this.#each.size < VERSIONS_SEEN;
+    const version = isTold ? id : "";
+    const before = this.#each.get(version);
+    if (before !== undefined) return before;
+    const [scriptName, source] = [this.#scriptName, this.#source];
+    const named = { ...(version !== "" && { version }), ...(isTold && tag !== "" && { tag }) };
+    const tallied = {
+      count: { scriptName, ...named, records: 0, lastEventMs: 0 },
+      health: new HealthTally(keyOf({ scriptName, source, version: "" })),
+      kinds: new KindTally(),
+    };
+    this.#each.set(version, tallied);
+    return tallied;
   }
 }
 
@@ -246,7 +287,8 @@ function parsedStatus({ Event: { Response: response } }: Pick<RecordLine, "Event
 
 /** Number, count, number, count, …: of one function in a message there are few. */
 function inOrder(counts: ReadonlyMap<number, number>): Sketch {
-  return [...counts].sort(([a], [b]) => a - b).flat();
+  const all = [...counts];
+  return all.length < 2 ? (all[0] ?? []) : all.sort(([a], [b]) => a - b).flat();
 }
 
 function increase<K>(counts: Map<K, number>, key: K, by = 1): void {

@@ -51,6 +51,13 @@ export function ofKey(key: string): HealthOf {
   return { scriptName: JSON.parse(name) as string, source, version: JSON.parse(version) as string };
 }
 
+const VERSION = /^("(?:[^"\\]|\\.)*") @"(?:[^"\\]|\\.)*"/s;
+
+/** The key of the function, of one of its versions. */
+export function functionKeyOf(key: string): string {
+  return key.replace(VERSION, "$1");
+}
+
 /** The rows of a function, by all that name it, and of all its versions. */
 export const named = (scriptName: string) =>
   clause`function >= ${JSON.stringify(scriptName)} AND function < ${`${JSON.stringify(scriptName)}!`}`;

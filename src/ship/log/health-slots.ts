@@ -16,7 +16,17 @@ import {
   withoutProblems,
 } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
-import { type HealthOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED, textOnce } from "./health-keys.ts";
+import {
+  functionKeyOf,
+  type HealthOf,
+  keyOf,
+  named,
+  ofKey,
+  type Ran,
+  type RanIn,
+  SUMMED,
+  textOnce,
+} from "./health-keys.ts";
 
 /** Health is known by so many ms. */
 export const SLOT_MS = 300_000;
@@ -117,6 +127,8 @@ export class HealthSlots extends Tables {
   readonly #versions: FunctionVersions;
   /** null: it is in the row. */
   #held: Gathered | null = null;
+  /** Of slots that are rows, see {@link counts}: they are read once. */
+  readonly #counts = new Map<number, ReadonlyMap<string, Counts>>();
 
   constructor(sql: SqlStorage) {
     super(sql);
@@ -126,6 +138,7 @@ export class HealthSlots extends Tables {
   /** To be called when a transaction failed: what is held in memory is read again. */
   load(): void {
     this.#held = null;
+    this.#counts.clear();
   }
 
   /**
@@ -187,6 +200,26 @@ export class HealthSlots extends Tables {
     return ranIn([...this.#each(from, until, scriptName)]);
   }
 
+  /** Invocations of functions in an hour that begins with a slot, by key without a version. */
+  counts(since: number): ReadonlyMap<string, Counts> {
+    const { slots } = this.#gathered();
+    for (const slot of this.#counts.keys()) if (slot < since) this.#counts.delete(slot);
+    const sum = new Map<string, Counts>();
+    for (let slot = since; slot < since + SLOTS_PER_HOUR; slot++)
+      for (const [key, own] of [...this.#countsOf(slot), ...countsIn(slots.get(slot) ?? [])])
+        sum.set(key, addedRan(sum.get(key) ?? NONE, own));
+    return sum;
+  }
+
+  #countsOf(slot: number): ReadonlyMap<string, Counts> {
+    const known = this.#counts.get(slot);
+    if (known !== undefined) return known;
+    const [row] = this.#rows(slot, slot + 1);
+    const counts = countsIn(readLines(row?.health.split("\n") ?? []));
+    this.#counts.set(slot, counts);
+    return counts;
+  }
+
   /** Its versions that were seen in ninety days, the newest first. */
   versions(scriptName: string, nowMs: number): VersionSeen[] {
     const lately = this.slots(scriptName, slotOf(nowMs) - SLOTS_LATELY, Number.MAX_SAFE_INTEGER, nowMs);
@@ -241,7 +274,10 @@ export class HealthSlots extends Tables {
         const lines = health.split("\n");
         const own = new Set(ownLines(lines, scriptName).filter((line) => !line.startsWith(SUMMED_LINE)));
         if (own.size > 0)
-          this.sql.replace("function_slot", { slot, health: lines.filter((line) => !own.has(line)).join("\n") });
+          this.#toRow(
+            slot,
+            lines.filter((line) => !own.has(line)),
+          );
       }
     const gathered = this.#gathered();
     for (const [slot, entries] of gathered.slots)
@@ -297,10 +333,15 @@ export class HealthSlots extends Tables {
       for (const [key, ran] of entries) addTo(all, key, ran);
       const kept = this.#detailed(hour, all, DETAILED_MAX, SLOT_TEXT_MAX);
       this.#versions.see(entries);
-      this.sql.replace("function_slot", { slot, health: linesOf(kept).join("\n") });
+      this.#toRow(slot, linesOf(kept));
       // A straggler: the hour is there already.
       if (hour < gathered.folded) this.#toHour(hour, entries);
     }
+  }
+
+  #toRow(slot: number, lines: readonly string[]): void {
+    this.sql.replace("function_slot", { slot, health: lines.join("\n") });
+    this.#counts.delete(slot);
   }
 
   /** Makes rows of all hours before this one that are none yet. */
@@ -460,6 +501,18 @@ export function addedTimes(a: Ran, b: Ran): Ran {
 
 /** Invocations, and how many of them failed. */
 export type Counts = Pick<Slot, "events" | "failed">;
+
+const NONE: Counts = { events: 0, failed: 0 };
+
+/** By key without a version. */
+function countsIn(entries: Iterable<readonly [key: string, ran: Ran]>): ReadonlyMap<string, Counts> {
+  const sum = new Map<string, Counts>();
+  for (const [key, ran] of entries) {
+    const of = functionKeyOf(key);
+    sum.set(of, addedRan(sum.get(of) ?? NONE, { events: invocations(ran), failed: ran.failed }));
+  }
+  return sum;
+}
 
 function addedRan(a: Counts, b: Counts): Counts {
   return { events: a.events + b.events, failed: a.failed + b.failed };

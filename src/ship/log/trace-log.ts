@@ -129,7 +129,7 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
-  readonly #waker = new Waker(this.env, (nowMs) => this.#health.failing(nowMs));
+  readonly #waker = new Waker(this.env, (since) => this.#health.counts(since));
   /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */

@@ -5,7 +5,8 @@ import { platform, within } from "../../base/platform.ts";
 import { readFunctionFailing, readLogShards } from "../../config.ts";
 import type { CountedPart } from "./counted.ts";
 import { invocations } from "./function-health.ts";
-import { type Counts, type FunctionSlots, SLOT_MS, type Slot } from "./health-slots.ts";
+import { keyOf, ofKey } from "./health-keys.ts";
+import { type Counts, type Slot, slotOf } from "./health-slots.ts";
 
 /** Slots by which a function fails, the one that is under way included: 10 to 15 minutes. */
 export const SLOTS_SEEN = 3;
@@ -13,7 +14,7 @@ export const SLOTS_SEEN = 3;
 /** Least time between two calls of the watch, in ms. */
 export const WAKE_EVERY_MS = 60_000;
 
-/** Least time between two looks at what fails, in ms: each reads what is gathered. */
+/** Least time between two looks at what fails, in ms: each adds up what is gathered. */
 export const ASK_EVERY_MS = 5_000;
 
 /** Functions that are compared between two looks. The cron sees those beyond. */
@@ -24,7 +25,12 @@ const WAKE_MS = 2_000;
 
 /** The sum of the slots by which a function fails. */
 export function seenOf(slots: readonly Slot[], nowMs: number): Counts {
-  return sumOf(slots.filter(({ slot }) => slot > Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN));
+  return sumOf(slots.filter(({ slot }) => slot >= firstSeen(nowMs)));
+}
+
+/** The first of those slots. */
+export function firstSeen(nowMs: number): number {
+  return slotOf(nowMs) - SLOTS_SEEN + 1;
 }
 
 export function sumOf(all: readonly Counts[]): Counts {
@@ -45,17 +51,17 @@ export function crosses(rule: FailingRule, after: Counts, last: Counts): boolean
  */
 export class Waker {
   readonly #env: Pick<Env, "WATCH">;
-  readonly #failing: (nowMs: number) => readonly FunctionSlots[];
-  /** Of functions that failed since the last look. */
+  readonly #counts: (since: number) => ReadonlyMap<string, Counts>;
+  /** Of functions that failed since the last look, by key. */
   readonly #fresh = new Map<string, Counts>();
   #askedMs = Number.NEGATIVE_INFINITY;
   #wokenMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
-  /** @param failing what failed in the last hour, here. */
-  constructor(env: Pick<Env, "WATCH">, failing: (nowMs: number) => readonly FunctionSlots[]) {
+  /** @param counts of functions here since the beginning of a slot, by key without a version. */
+  constructor(env: Pick<Env, "WATCH">, counts: (since: number) => ReadonlyMap<string, Counts>) {
     this.#env = env;
-    this.#failing = failing;
+    this.#counts = counts;
   }
 
   /**
@@ -87,7 +93,7 @@ export class Waker {
     for (const { source = "", functions } of counted)
       for (const { scriptName, health } of functions) {
         if (scriptName === null || health === undefined || health.failed === 0) continue;
-        const key = keyOf({ scriptName, source });
+        const key = keyOf({ scriptName, source, version: "" });
         const before = this.#fresh.get(key);
         if (before === undefined && this.#fresh.size >= FRESH_MAX) continue;
         const own = { events: invocations(health), failed: health.failed };
@@ -97,18 +103,14 @@ export class Waker {
 
   #hasCrossed(nowMs: number): boolean {
     const [rules, shards] = [readFunctionFailing(this.#env), readLogShards(this.#env) ?? 1];
-    return this.#failing(nowMs).some((each) => {
-      const rule = ruleOf(rules, each.scriptName);
-      const last = this.#fresh.get(keyOf(each));
-      if (rule === null || last === undefined) return false;
+    const counts = this.#counts(firstSeen(nowMs));
+    return [...this.#fresh].some(([key, last]) => {
+      const [rule, seen] = [ruleOf(rules, ofKey(key).scriptName), counts.get(key)];
+      if (rule === null || seen === undefined) return false;
       // Of several shards, one has its share of them at least.
-      return crosses({ ...rule, least: Math.ceil(rule.least / shards) }, seenOf(each.slots, nowMs), last);
+      return crosses({ ...rule, least: Math.ceil(rule.least / shards) }, seen, last);
     });
   }
-}
-
-function keyOf({ scriptName, source }: Omit<FunctionSlots, "slots">): string {
-  return JSON.stringify([scriptName, source]);
 }
 
 /** Has the watch check soon. Never rejects. */

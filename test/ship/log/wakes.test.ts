@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
 import type { CountedPart } from "../../../src/ship/log/counted.ts";
 import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
+import { keyOf } from "../../../src/ship/log/health-keys.ts";
 import { SLOT_MS, type Slot } from "../../../src/ship/log/health-slots.ts";
 import { ASK_EVERY_MS, crosses, seenOf, WAKE_EVERY_MS, Waker, wakeWatch } from "../../../src/ship/log/wakes.ts";
 import { putWebhook, receiver, runWatchAlarm, theWatch } from "../../operate/alerts/receiver.ts";
@@ -35,18 +36,19 @@ function waker(settings: object = {}, isBroken = false) {
   const slots = new Map<string, Slot>();
   const woken: number[] = [];
   const WATCH = { getByName: () => ({ look: async () => void woken.push(clock.nowMs()) }) };
-  const failing = vi.fn(() => {
+  const counts = vi.fn((since: number) => {
     if (isBroken) throw new Error("disk full");
-    return [...slots].map(([scriptName, slot]) => ({ scriptName, source: "", slots: [slot] }));
+    const seen = [...slots].filter(([, { slot }]) => slot >= since);
+    return new Map(seen.map(([scriptName, slot]) => [keyOf({ scriptName, source: "", version: "" }), slot]));
   });
-  const it = new Waker({ WATCH, ...settings } as never, failing);
+  const it = new Waker({ WATCH, ...settings } as never, counts);
   /** What came is counted first, as in the shard. */
   const append = (failed: number, events = failed, name = "shop", isDue = false): boolean => {
     const before = slots.get(name) ?? { slot: NOW_SLOT, events: 0, failed: 0, firstFailedMs: 1 };
     slots.set(name, { ...before, events: before.events + events, failed: before.failed + failed });
     return it.appended([part(failed, events, name)], isDue) !== null;
   };
-  return { ...clock, slots, woken, failing, append, it };
+  return { ...clock, slots, woken, counts, append, it };
 }
 
 describe("a function", () => {
@@ -69,14 +71,14 @@ describe("a function", () => {
 
 describe("a shard", () => {
   it("asks nothing while nothing fails, and of what fails looks every five seconds at most", () => {
-    const { advance, failing, append } = waker();
+    const { advance, counts, append } = waker();
     for (let n = 0; n < 100; n++) append(0, 1_000);
-    expect(failing).not.toHaveBeenCalled();
+    expect(counts).not.toHaveBeenCalled();
     for (let n = 0; n < 100; n++) {
       append(1, 1_000);
       advance(100);
     }
-    expect(failing).toHaveBeenCalledTimes(2);
+    expect(counts).toHaveBeenCalledTimes(2);
   });
 
   it("wakes the watch once when a function begins to fail, also between two looks, and not while that goes on", () => {
@@ -110,12 +112,12 @@ describe("a shard", () => {
   });
 
   it("wakes it for another threshold as for this one", () => {
-    const { advance, failing, append } = waker();
+    const { advance, counts, append } = waker();
     expect(append(0, 1, "shop", true)).toBe(true);
     expect(append(0, 1, "shop", true)).toBe(false);
     advance(WAKE_EVERY_MS);
     expect(append(0, 1)).toBe(true);
-    expect(failing).not.toHaveBeenCalled();
+    expect(counts).not.toHaveBeenCalled();
   });
 
   it("needs its share of the failures, by the function's own rule, and knows names from their senders", () => {
