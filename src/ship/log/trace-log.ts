@@ -7,15 +7,14 @@ import {
   SHARD_MAX_BYTES,
   SHARD_UNDER_WAY_BYTES,
 } from "../../base/limits.ts";
-import { errorText, log } from "../../base/logger.ts";
-import { answered, platform, within } from "../../base/platform.ts";
+import { log } from "../../base/logger.ts";
+import { platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql, verbatim } from "../../base/storage/sql.ts";
 import { readKeepMs, readMacKeys } from "../../config.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
-import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
 import { type AccountStatus, accountStatus, type Loss, type Restored, type ShardLoad } from "./account-status.ts";
 import {
   APPEND_FORMAT,
@@ -28,14 +27,14 @@ import {
   SHARD_NOT_READY,
 } from "./append-types.ts";
 import { Blocks, beyondLost, type Keep, type NewBlock, type OpenMessage } from "./blocks.ts";
-import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
+import { countedPart, offeredOf } from "./counted.ts";
+import { Counting, type NewParts } from "./counting.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
-import { FunctionHours } from "./function-hours.ts";
 import type { VersionSeen } from "./function-versions.ts";
 import type { RanIn } from "./health-keys.ts";
-import { HealthSlots } from "./health-slots.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
+import { JOIN_MS, Joining } from "./joining.ts";
 import { TRACE_LOG_STEPS } from "./log-migrations.ts";
 import { MeanRate } from "./mean-rate.ts";
 import type { MonthUse } from "./month-use.ts";
@@ -53,17 +52,14 @@ import {
   recordsOf,
 } from "./offers.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
-import { type Counted, type ProblemList, Problems } from "./problems.ts";
+import type { Counted, ProblemList } from "./problems.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
-import { type AddedSearches, SearchCounts, type SearchSum } from "./search-counts.ts";
+import type { SearchSum } from "./search-counts.ts";
 import { searchedIn } from "./searched.ts";
-import { SentPlaces } from "./sent-places.ts";
 import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answers.ts";
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
-import { Totals } from "./totals.ts";
-import { Waker } from "./wakes.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -75,12 +71,6 @@ const WATCHED_KEEP_MS = 60_000;
 
 /** What a shard takes a second is measured over so many minutes. */
 const LOAD_MINUTES = 10;
-
-/** How often a shard asks the control plane whether its configuration is in force, in ms. */
-const JOIN_EVERY_MS = 300_000;
-
-/** Deadline of that question, in ms. Then it goes on with its copy. */
-const JOIN_MS = 5_000;
 
 /**
  * Messages get through if one was counted within this, in ms: less than it takes to set a message
@@ -99,7 +89,7 @@ const ALARM_WAIT_MS = 2_000;
 interface Added extends Appended {
   /** Position of what is new; null: nothing of it is kept. */
   n: number | null;
-  counted: readonly CountedPart[];
+  counted: NewParts;
   /** A saved search may have passed its threshold. */
   hasCrossed: boolean;
 }
@@ -114,13 +104,9 @@ export class TraceLog extends DurableObject<Env> {
   readonly #sql: Sql;
   #shard = 0;
   readonly #ids: DedupIndex;
-  readonly #totals: Totals;
-  readonly #functions: FunctionHours;
-  readonly #health: HealthSlots;
-  readonly #searches: SearchCounts;
-  readonly #problems: Problems;
-  readonly #sent: SentPlaces;
   readonly #jobs: JobsCopy;
+  readonly #joining: Joining;
+  readonly #counting: Counting;
   readonly #redeliveries: Redeliveries;
   readonly #hold: OnHold;
   readonly #blocks: Blocks;
@@ -129,14 +115,10 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
-  readonly #waker = new Waker(this.env, (since) => this.#health.counts(since));
   /** Position of the newest block there ever was. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
   #underWay = 0;
-  /** When this instance last asked the control plane, in ms since the epoch. */
-  #joinedMs = Number.NEGATIVE_INFINITY;
-  #joining: Promise<void> | null = null;
   /** Overridden by tests. */
   maxBytes = SHARD_MAX_BYTES;
   keptMaxBytes = KEPT_MAX_BYTES;
@@ -147,13 +129,12 @@ export class TraceLog extends DurableObject<Env> {
     const { sql } = ctx.storage;
     this.#sql = new Sql(sql);
     this.#ids = new DedupIndex(sql);
-    this.#totals = new Totals(sql);
-    this.#functions = new FunctionHours(sql);
-    this.#health = new HealthSlots(sql);
-    this.#searches = new SearchCounts(sql);
-    this.#problems = new Problems(sql);
-    this.#sent = new SentPlaces(sql);
     this.#jobs = new JobsCopy(sql);
+    this.#joining = new Joining({
+      ...{ env, jobs: this.#jobs, shard: () => this.#shard, take: (snapshot) => this.#take(snapshot) },
+      waitUntil: (promise) => ctx.waitUntil(promise),
+    });
+    this.#counting = new Counting(sql, this.#jobs, env);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
     this.#hold = new OnHold(sql);
     this.#blocks = new Blocks(sql, () => this.#readers.pasts());
@@ -170,7 +151,7 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#alarm.begin(ctx, TRACE_LOG_STEPS, () => {
       this.#shard = shardOfObject(this.#sql, ctx.id.name);
-      this.#health.takeEarlier();
+      this.#counting.health.takeEarlier();
       this.#load();
     });
   }
@@ -189,10 +170,9 @@ export class TraceLog extends DurableObject<Env> {
       throw new Error(`${SHARD_BUSY}: log ${this.#shard}`);
     this.#underWay += bytes;
     try {
-      await this.#ready(append.state);
+      await this.#joining.ready(append.state);
       const { n, counted, hasCrossed, ...appended } = this.#transaction(() => this.#append(append));
-      const waking = this.#waker.appended(counted, hasCrossed);
-      if (waking !== null) this.ctx.waitUntil(waking);
+      this.#wake(counted, hasCrossed);
       if (n !== null && this.#isWatched()) {
         const block = { shard: this.#shard, n, ids: appended.fresh };
         this.ctx.waitUntil(showLive(this.env, block));
@@ -222,13 +202,12 @@ export class TraceLog extends DurableObject<Env> {
     if (old.length > 0) this.#holdOld(old, append, nowMs);
     const offers = new Map(fresh.map((part) => [part, offerOf(part, this.#jobs.all())]));
     const block = this.#blockOf(offers, append, parts.length === fresh.length && again.length === 0);
-    const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0));
-    const searched = this.#searched(offers, append);
+    const counted = this.#counted(offers, append);
     this.#remember(offers);
     if (block !== null) this.#add(block, nowMs);
     const n = block === null ? null : this.#lastBlock;
     for (const part of again) this.#addAgain(part, append, nowMs);
-    const hasCrossed = this.#count(counted, searched, append, nowMs);
+    const hasCrossed = this.#count(counted, append, nowMs);
     this.#arm(nowMs);
     return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n, counted, hasCrossed };
   }
@@ -294,33 +273,24 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  #searched(offers: Offers, append: Append): AddedSearches {
+  #counted(offers: Offers, append: Append): NewParts {
     const { searches } = this.#jobs.all();
-    return searches.length === 0 ? new Map() : searchedIn(offers, searches, append, readMacKeys(this.env));
+    return {
+      parts: [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0)),
+      searched: searches.length === 0 ? new Map() : searchedIn(offers, searches, append, readMacKeys(this.env)),
+    };
   }
 
   /** @returns whether a saved search may have passed its threshold. */
-  #count(
-    counted: readonly CountedPart[],
-    searched: AddedSearches,
-    { queue, work }: Pick<Append, "queue" | "work">,
-    nowMs: number,
-  ): boolean {
-    const keptSinceMs = this.#expire(nowMs);
-    const { text: searches, hasCrossed } = this.#searches.add(this.#jobs.all(), searched, nowMs);
-    this.#totals.add(
-      counted,
-      {
-        ...{ queue, work, keptSinceMs, searches },
-        slots: this.#health.add(counted, nowMs),
-        problems: this.#problems.add(counted, nowMs),
-        hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
-        readers: this.#readers.text(),
-        lastBlock: this.#lastBlock,
-      },
-      nowMs,
-    );
-    return hasCrossed;
+  #count(counted: NewParts, { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): boolean {
+    const [readers, lastBlock] = [this.#readers.text(), this.#lastBlock];
+    const changed = { queue, work, readers, lastBlock, keptSinceMs: this.#expire(nowMs) };
+    return this.#counting.add(counted, changed, nowMs);
+  }
+
+  #wake(counted: NewParts, hasCrossed: boolean): void {
+    const waking = this.#counting.added(counted, hasCrossed);
+    if (waking !== null) this.ctx.waitUntil(waking);
   }
 
   /**
@@ -452,7 +422,7 @@ export class TraceLog extends DurableObject<Env> {
    * @param jobs absent: all.
    */
   async drive(jobs?: readonly number[]): Promise<void> {
-    await this.#ready();
+    await this.#joining.ready();
     await this.#driver.drive(jobs);
     this.#transaction(() => this.#arm(platform.now()));
   }
@@ -490,7 +460,7 @@ export class TraceLog extends DurableObject<Env> {
   async configure(snapshot: JobsSnapshot): Promise<string> {
     if (this.#jobs.isLater(snapshot.state)) this.#take(snapshot);
     // Of another history, which may be over: only the control plane knows.
-    else if (!this.#jobs.isOfSameHistory(snapshot.state)) await this.#join();
+    else if (!this.#jobs.isOfSameHistory(snapshot.state)) await this.#joining.join();
     return this.#jobs.state();
   }
 
@@ -526,49 +496,9 @@ export class TraceLog extends DurableObject<Env> {
     this.#readers.begins(id, past, keptSinceMs, (after, upTo) => this.#blocks.between(after, upTo));
   }
 
-  /**
-   * Resolves when the shard may decide: it has a configuration, and has asked whether that is in
-   * force, or got no answer in time.
-   * @param state of the caller's configuration.
-   * @throws if it has none.
-   */
-  async #ready(state = ""): Promise<void> {
-    const own = this.#jobs.state();
-    const isNewer = state !== "" && state !== own && (this.#jobs.isLater(state) || !this.#jobs.isOfSameHistory(state));
-    const isFirst = this.#joinedMs === Number.NEGATIVE_INFINITY;
-    if (own === "" || isFirst || isNewer || Math.abs(platform.now() - this.#joinedMs) >= JOIN_EVERY_MS) {
-      const joining = this.#join().catch((error: unknown) => {
-        log.warn("the control plane does not answer", { durable_object: "TraceLog", error: errorText(error) });
-      });
-      if (isFirst || own === "") await joining;
-      else this.ctx.waitUntil(joining);
-    }
-    if (this.#jobs.state() === "") throw new Error(`${SHARD_NOT_READY}: log ${this.#shard} has no configuration yet`);
-  }
-
-  /** Asks the control plane what is in force, once at a time. @throws if it does not answer. */
-  #join(): Promise<void> {
-    this.#joining ??= this.#askControl().finally(() => {
-      this.#joining = null;
-    });
-    return this.#joining;
-  }
-
-  async #askControl(): Promise<void> {
-    this.#joinedMs = platform.now();
-    const own = this.#jobs.state();
-    const asked = this.env.CONTROL.getByName("control").join(this.#shard, own) as Promise<unknown>;
-    const answer = await answered("the control plane", JOIN_MS, asked);
-    if (isUnchanged(answer, own)) return;
-    if (readSnapshot(answer) === null) throw new Error("its answer is not a configuration");
-    const snapshot = answer as JobsSnapshot;
-    const isOlder = this.#jobs.isOfSameHistory(snapshot.state) && !this.#jobs.isLater(snapshot.state);
-    if (!isOlder) this.#take(snapshot);
-  }
-
   /** Keeps a message from the jobs. Parts of it that are known are left out. */
   async hold(message: HoldMessage): Promise<void> {
-    await this.#ready();
+    await this.#joining.ready();
     const nowMs = platform.now();
     this.#transaction(() => {
       for (const { id } of message.parts) this.#redeliveries.finished(id);
@@ -606,9 +536,9 @@ export class TraceLog extends DurableObject<Env> {
    * @throws if these are not all parts that are on hold.
    */
   async holdResend(id: number, heads: readonly PartHead[]): Promise<HoldResent | null> {
-    await this.#ready();
+    await this.#joining.ready();
     const nowMs = platform.now();
-    const resent = this.#transaction(() => {
+    const done = this.#transaction(() => {
       const parts = this.#hold.partsOf(id);
       const message = this.#hold.get(id);
       if (parts === null || message === null) return null;
@@ -621,33 +551,35 @@ export class TraceLog extends DurableObject<Env> {
         // In no block, so a job that came later and starts in the past has not had it.
         const past = jobs.filter((job) => isOfPast(job.config) && wasIn(job, part.takenInMs));
         const own = [...part.jobs, ...past.map((job) => job.id)].filter((job) => there.has(job));
-        offers.set(head, { off: new Set(part.off), jobs: new Set(own) });
+        // It costs no queue operation again.
+        offers.set({ ...head, bytes: 0 }, { off: new Set(part.off), jobs: new Set(own) });
       }
       const body = new Uint8Array(message.message);
       const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
       // All entries are made by the readers.
       const append = bareAppend([], records);
       const block = this.#blockOf(offers, append, false);
-      const counted = [...offers].map(([head, { off, jobs: own }]) =>
-        countedPart({ ...head, bytes: 0 }, off, own.size > 0),
-      );
+      const counted = this.#counted(offers, append);
       const removed = this.#hold.remove(id) ?? 0;
       this.#sql.run`UPDATE state SET processed = processed - ${removed} WHERE id = 1`;
       if (block !== null) this.#add(block, nowMs);
-      this.#count(counted, this.#searched(offers, append), append, nowMs);
+      const hasCrossed = this.#count(counted, append, nowMs);
       this.#arm(nowMs);
       const noted = new Set(parts.flatMap((part) => part.jobs));
       const count = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
-      for (const part of counted)
+      for (const part of counted.parts)
         for (const name of Object.keys(count) as (keyof typeof count)[]) count[name] += part[name];
-      return {
+      const resent: HoldResent = {
         jobs: block?.entries.map((entry) => entry.id) ?? [],
         gone: [...noted].filter((job) => !there.has(job)),
         count,
       };
+      return { resent, counted, hasCrossed };
     });
+    if (done === null) return null;
+    this.#wake(done.counted, done.hasCrossed);
     this.#driver.wake();
-    return resent;
+    return done.resent;
   }
 
   /**
@@ -676,7 +608,7 @@ export class TraceLog extends DurableObject<Env> {
    * @returns as {@link Redeliveries.note}.
    */
   expectAgain(parts: readonly NotedMessage[], how: Noted): Deaths[] {
-    const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
+    const isWell = this.#counting.totals.hasCountedSince(platform.now() - WELL_MS);
     return this.#transaction(() => this.#redeliveries.note(parts, how, isWell));
   }
 
@@ -736,17 +668,17 @@ export class TraceLog extends DurableObject<Env> {
 
   /** As {@link SentPlaces.admit}; the first shard alone is asked. */
   admit(source: Source, places: readonly string[]): boolean {
-    return this.#transaction(() => this.#sent.admit(source, places, platform.now()));
+    return this.#transaction(() => this.#counting.sent.admit(source, places, platform.now()));
   }
 
   /** Events by function, over the last thirty days. */
   functions(): FunctionCount[] {
-    return this.#functions.totals(platform.now());
+    return this.#counting.functions.totals(platform.now());
   }
 
   /** Events by function, today and yesterday (UTC). */
   functionsLately(): FunctionCount[] {
-    return this.#functions.lately(platform.now());
+    return this.#counting.functions.lately(platform.now());
   }
 
   /**
@@ -754,38 +686,38 @@ export class TraceLog extends DurableObject<Env> {
    * days are left out.
    */
   lastEvents(scriptNames: readonly string[]): { scriptName: string; lastEventMs: number }[] {
-    const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
+    const last = this.#counting.functions.lastOf(new Set(scriptNames), platform.now());
     return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
   }
 
   /** Events of one function, over the last thirty days; null: there were none. */
   functionCount(scriptName: string): FunctionCount | null {
-    return this.#functions.of(scriptName, platform.now());
+    return this.#counting.functions.of(scriptName, platform.now());
   }
 
   /** As {@link SearchCounts.list}. */
   searchCounts(): SearchSum[] {
-    return this.#searches.list(this.#jobs.all().searches);
+    return this.#counting.searches.list(this.#jobs.all().searches);
   }
 
   /** As {@link HealthSlots.hours}. */
   functionHours(scriptName: string, since: number, until: number): RanIn[] {
-    return this.#health.hours(scriptName, since, until, platform.now());
+    return this.#counting.health.hours(scriptName, since, until, platform.now());
   }
 
   /** As {@link HealthSlots.slots}. */
   functionSlots(scriptName: string, since: number, until: number): RanIn[] {
-    return this.#health.slots(scriptName, since, until, platform.now());
+    return this.#counting.health.slots(scriptName, since, until, platform.now());
   }
 
   /** As {@link HealthSlots.versions}. */
   functionVersions(scriptName: string): VersionSeen[] {
-    return this.#health.versions(scriptName, platform.now());
+    return this.#counting.health.versions(scriptName, platform.now());
   }
 
   /** As {@link Problems.list}. */
   problems(scriptName?: string): ProblemList<Counted> {
-    return this.#problems.list(scriptName);
+    return this.#counting.problems.list(scriptName);
   }
 
   /**
@@ -794,9 +726,7 @@ export class TraceLog extends DurableObject<Env> {
    */
   forgetFunction(scriptName: string): void {
     this.#transaction(() => {
-      this.#functions.forget(scriptName);
-      this.#health.forget(scriptName, platform.now());
-      this.#problems.forget(scriptName);
+      this.#counting.forget(scriptName, platform.now());
     });
   }
 
@@ -818,16 +748,14 @@ export class TraceLog extends DurableObject<Env> {
     this.#transaction(() => {
       const forgotten = this.#ids.sweep(idsMs);
       this.#redeliveries.sweep(idsMs);
-      this.#functions.sweep(now);
-      this.#health.sweep(idsMs);
-      this.#sent.sweep(now);
+      this.#counting.sweep(now, idsMs);
       this.#sql.run`UPDATE state SET swept_ms = ${now}, forgotten_ms = max(forgotten_ms, ${forgotten}) WHERE id = 1`;
     });
   }
 
   /** Use of this month (UTC) so far; null: nothing was ever counted. */
   monthUse(): MonthUse | null {
-    return this.#totals.monthUse(platform.now());
+    return this.#counting.totals.monthUse(platform.now());
   }
 
   /** The account's counts, as far as this shard has them. */
@@ -837,9 +765,9 @@ export class TraceLog extends DurableObject<Env> {
       oldestMs: this.#hold.oldestMs(),
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
-      failing: this.#health.failing(platform.now()),
-      slower: this.#health.slower(platform.now()),
-      crowded: this.#sent.crowded(platform.now()),
+      failing: this.#counting.health.failing(platform.now()),
+      slower: this.#counting.health.slower(platform.now()),
+      crowded: this.#counting.sent.crowded(platform.now()),
       keptSinceMs: this.#keptSinceMs(),
     });
   }
@@ -899,9 +827,8 @@ export class TraceLog extends DurableObject<Env> {
     const { readers, last_block } = this.#sql.one<{ readers: string; last_block: number }>`
       SELECT readers, last_block FROM state`;
     this.#lastBlock = last_block;
-    this.#health.load();
+    this.#counting.load();
     this.#blocks.load();
-    this.#problems.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }
 }

@@ -3,16 +3,21 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
+import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
+import type { PartHead } from "../../../src/ship/log/append-types.ts";
 import type { CountedPart } from "../../../src/ship/log/counted.ts";
 import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import { keyOf } from "../../../src/ship/log/health-keys.ts";
 import { SLOT_MS, type Slot } from "../../../src/ship/log/health-slots.ts";
+import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { ASK_EVERY_MS, crosses, seenOf, WAKE_EVERY_MS, Waker, wakeWatch } from "../../../src/ship/log/wakes.ts";
 import { putWebhook, receiver, runWatchAlarm, theWatch } from "../../operate/alerts/receiver.ts";
 import { finding } from "../../operate/status/findings.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { untilPasses } from "../../support/until.ts";
+import { headsOf } from "./shard.ts";
 
 const NOW_SLOT = Math.floor(NOON / SLOT_MS);
 
@@ -184,6 +189,25 @@ describe("through the service", () => {
     });
     expect(told).toHaveLength(1);
     expect((told[0]?.atS ?? 0) * 1_000).toBeLessThanOrEqual(crossedMs + 120_000);
+  });
+
+  it("what was on hold and is sent again tells as what is new", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    const look = vi.spyOn(Watch.prototype, "look").mockResolvedValue(undefined as never);
+    await outcomes(1, "ok", clock.nowMs());
+    const minted = new Oracle({ at: NOON }).mint(25, { at: NOON, scriptName: "checkout", outcome: "exception" });
+    const [packed] = pack(minted, NOON) as [PackedMessage];
+    const body = packed.body.slice().buffer;
+    const [head] = headsOf(body) as [PartHead];
+    const shard = traceLog(env.TRACE_LOG, 0);
+    await shard.hold({
+      ...{ message: body, queue: "q", why: "failed too often", hash: { id: head.id, takenInMs: NOON, keyed: true } },
+      parts: [{ id: head.id, takenInMs: NOON, keyed: head.keyed, records: 25 }],
+    });
+    expect(look).not.toHaveBeenCalled();
+    expect(await shard.holdResend(1, [head])).not.toBeNull();
+    await untilPasses(() => expect(look).toHaveBeenCalledTimes(1));
   });
 
   it("an append is taken, at once, though the watch hangs", async () => {
