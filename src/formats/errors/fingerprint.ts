@@ -63,14 +63,20 @@ export interface Known extends Cause {
  * @returns by id, the problem with which another one counts; of several, the most frequent.
  */
 export function sameAs(problems: readonly Known[]): ReadonlyMap<string, string> {
+  const named = ({ functionKey, name }: Known): string => `${functionKey}\n${name}`;
+  const bare = problems.filter(({ frame }) => frame === "");
+  // Of most, nothing is without a frame: what a message says is found out of few.
+  const asked = new Set(bare.map(named));
   const framed = new Map<string, Known>();
   for (const each of problems) {
-    const before = framed.get(kinOf(each.functionKey, each));
-    if (each.frame !== "" && (before?.count ?? -1) < each.count) framed.set(kinOf(each.functionKey, each), each);
+    if (each.frame === "" || !asked.has(named(each))) continue;
+    const kin = kinOf(each.functionKey, each);
+    if ((framed.get(kin)?.count ?? -1) < each.count) framed.set(kin, each);
   }
+  const withFrame = new Set([...framed.values()].map(named));
   return new Map(
-    problems.flatMap((each) => {
-      const kin = each.frame === "" ? framed.get(kinOf(each.functionKey, each)) : undefined;
+    bare.flatMap((each) => {
+      const kin = withFrame.has(named(each)) ? framed.get(kinOf(each.functionKey, each)) : undefined;
       return kin === undefined ? [] : [[each.id, kin.id]];
     }),
   );
