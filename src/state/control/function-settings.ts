@@ -34,7 +34,7 @@ export interface Expectation {
   setMs: number;
 }
 
-/** Expectations of one function. */
+/** Expectations of one function; as many forgotten ones are remembered, the latest. */
 export const EXPECTED_MAX = 16;
 
 /** How long forgotten events are remembered, in ms: counts of yesterday still name them. */
@@ -116,7 +116,7 @@ export class FunctionSettings extends Tables {
     const keeps = logging !== "unset" || tailConsumers !== null || kept !== null || expect !== null;
     const added = row === null && keeps;
     if (switched || added) this.#forgetOld(nowMs);
-    const isFull = patch.expect != null && expectedOf(expect).length > EXPECTED_MAX;
+    const isFull = patch.expect != null && expectedOf(expect).filter(isExpected).length > EXPECTED_MAX;
     const why = isFull
       ? `exceeded max kinds of events expected of a Worker (${EXPECTED_MAX})`
       : this.#refusal(name, windows, added, switched && logging === "off");
@@ -187,10 +187,15 @@ function withExpected(before: string | null, change: FunctionPatch["expect"], no
   const known = expectedOf(before);
   const same = known.find(({ kind }) => kind === change.kind);
   if (same !== undefined && change.everyMinutes !== null && same.everyMinutes === change.everyMinutes) return before;
-  const kept = known.filter(
-    ({ kind, everyMinutes, setMs }) => kind !== change.kind && (everyMinutes !== null || nowMs - setMs < FORGOTTEN_MS),
-  );
-  return JSON.stringify([...kept, { ...change, setMs: nowMs } satisfies Expectation]);
+  const others = [...known.filter(({ kind }) => kind !== change.kind), { ...change, setMs: nowMs }];
+  const forgotten = others
+    .filter((each) => !isExpected(each) && nowMs - each.setMs < FORGOTTEN_MS)
+    .slice(-EXPECTED_MAX);
+  return JSON.stringify(others.filter((each) => isExpected(each) || forgotten.includes(each)));
+}
+
+function isExpected({ everyMinutes }: Expectation): boolean {
+  return everyMinutes !== null;
 }
 
 /** The column after a change of what is kept. */

@@ -95,20 +95,27 @@ describe("what is expected of a function", () => {
     expect([answer.status, errorsOf(answer).map((error) => error[1])]).toEqual([400, [pointer]]);
   });
 
-  it("is bounded; forgotten kinds leave after three days, and other settings stay", async () => {
+  it("is bounded; forgotten kinds take no room and leave after three days, and other settings stay", async () => {
     const clock = setSteadyClock(NOON);
     await call("PATCH", "/functions/scripts/shop/script-settings", { tags: ["a"] });
-    for (let n = 0; n < 15; n++) await put({ event_type: `kind ${n}`, every_minutes: 5 });
-    await put({ event_type: "queue", every_minutes: null });
+    const kept = async () => (await controlPlane(env.CONTROL).functionSetting("shop"))?.expect ?? [];
+    for (let n = 0; n < 17; n++) await put({ event_type: `gone ${n}`, every_minutes: null });
+    for (let n = 0; n < 16; n++) expect((await put({ event_type: `kind ${n}`, every_minutes: 5 })).status).toBe(200);
+    expect((await kept()).map(({ kind }) => kind)).toEqual([
+      ...Array.from({ length: 16 }, (_, n) => `gone ${n + 1}`),
+      ...Array.from({ length: 16 }, (_, n) => `kind ${n}`),
+    ]);
     const one = { event_type: "email", every_minutes: 5 };
     expect([(await put(one)).status, errorsOf(await put(one))[0]?.[0]]).toEqual([403, 1004]);
     expect((await put({ event_type: "kind 3", every_minutes: 6 })).status).toBe(200);
-    clock.advance(4 * 86_400_000);
+    expect((await put({ event_type: "kind 0", every_minutes: null })).status).toBe(200);
     expect((await put(one)).status).toBe(200);
+    clock.advance(4 * 86_400_000);
+    await put({ event_type: "kind 3", every_minutes: 7 });
     const setting = await controlPlane(env.CONTROL).functionSetting("shop");
     expect([setting?.expect?.length, setting?.kept]).toEqual([16, '{"tags":["a"]}']);
     await call("PATCH", "/functions/scripts/shop/script-settings", { logship: false });
-    expect((await controlPlane(env.CONTROL).functionSetting("shop"))?.expect).toHaveLength(16);
+    expect(await kept()).toHaveLength(16);
   });
 });
 
