@@ -3,7 +3,8 @@ import { MINUTE_MS } from "../../base/time.ts";
 import { clock, count, share } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { type FunctionSlots, SLOT_MS, SLOTS_LATELY, type Slot, type VersionRan } from "../../ship/log/health-slots.ts";
+import { SLOT_MS, SLOTS_LATELY, type Slot } from "../../ship/log/health-slots.ts";
+import type { FunctionSlots, VersionRan } from "../../ship/log/last-hour.ts";
 import { SLOTS_SEEN, seenOf, sumOf } from "../../ship/log/wakes.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 

@@ -3,7 +3,8 @@ import { clock, count, share, took } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import { addedSketch, bucketOf, quantile, type Sketch } from "../../ship/log/function-health.ts";
-import { type FunctionTimes, SLOT_MS, SLOTS_LATELY, SLOW_BY_MS } from "../../ship/log/health-slots.ts";
+import { SLOT_MS, SLOTS_LATELY } from "../../ship/log/health-slots.ts";
+import { type FunctionTimes, SLOW_BY_MS } from "../../ship/log/last-hour.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations more than usual take long. */

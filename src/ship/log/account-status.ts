@@ -1,7 +1,7 @@
 import { columns, type Sql } from "../../base/storage/sql.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
-import type { FunctionSlots, FunctionTimes } from "./health-slots.ts";
+import type { FunctionSlots, FunctionTimes } from "./last-hour.ts";
 import type { Crowding } from "./sent-places.ts";
 
 export type AccountCounts = {

@@ -2,6 +2,7 @@ import { type CountedPart, functionCounts } from "./counted.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { HealthSlots } from "./health-slots.ts";
 import type { JobsCopy } from "./jobs-copy.ts";
+import { LastHour } from "./last-hour.ts";
 import { Problems } from "./problems.ts";
 import { type AddedSearches, SearchCounts } from "./search-counts.ts";
 import { SentPlaces } from "./sent-places.ts";
@@ -22,6 +23,7 @@ export class Counting {
   readonly totals: Totals;
   readonly functions: FunctionHours;
   readonly health: HealthSlots;
+  readonly lastHour: LastHour;
   readonly searches: SearchCounts;
   readonly problems: Problems;
   readonly sent: SentPlaces;
@@ -32,6 +34,7 @@ export class Counting {
     this.totals = new Totals(sql);
     this.functions = new FunctionHours(sql);
     this.health = new HealthSlots(sql);
+    this.lastHour = new LastHour(this.health);
     this.searches = new SearchCounts(sql);
     this.problems = new Problems(sql);
     this.sent = new SentPlaces(sql);

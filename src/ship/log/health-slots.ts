@@ -4,29 +4,9 @@ import { HOUR_MS, hourOf } from "../../base/time.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
-import {
-  addedHealth,
-  addedSketch,
-  type Health,
-  invocations,
-  NO_HEALTH,
-  quantile,
-  type Sketch,
-  storedHealth,
-  withoutProblems,
-} from "./function-health.ts";
+import { addedHealth, type Health, invocations, NO_HEALTH, storedHealth, withoutProblems } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
-import {
-  functionKeyOf,
-  type HealthOf,
-  keyOf,
-  named,
-  ofKey,
-  type Ran,
-  type RanIn,
-  SUMMED,
-  textOnce,
-} from "./health-keys.ts";
+import { functionKeyOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED, textOnce } from "./health-keys.ts";
 
 /** Health is known by so many ms. */
 export const SLOT_MS = 300_000;
@@ -75,36 +55,6 @@ export interface Slot {
   /** Time of the first that failed, in ms since the epoch; 0: none did. */
   firstFailedMs: number;
 }
-
-/** The last hour of a function. */
-export interface FunctionSlots {
-  scriptName: string;
-  source: HealthOf["source"];
-  /** In no order. */
-  slots: readonly Slot[];
-  /** Which of its versions ran, in no order; absent: an earlier release counted. */
-  versions?: readonly VersionRan[];
-}
-
-export interface VersionRan extends Omit<VersionSeen, "lastMs" | "source"> {
-  events: number;
-  failed: number;
-}
-
-/** The wall times of a function in the last hour, by slot, and in the day before. */
-export interface FunctionTimes {
-  scriptName: string;
-  source: HealthOf["source"];
-  /** In no order. */
-  slots: readonly { slot: number; events: number; wall: Sketch }[];
-  usual: Sketch;
-}
-
-/** By so many ms at least is a function slower than usual that is called slow. */
-export const SLOW_BY_MS = 100;
-
-/** Functions of which that is asked, the busiest: the day before is read of each. */
-const TIMED_MAX = 20;
 
 /** By key. */
 type Entries = Map<string, Ran>;
@@ -220,46 +170,20 @@ export class HealthSlots extends Tables {
     return counts;
   }
 
+  /** The last hour of all functions. */
+  lately(nowMs: number): RanIn[] {
+    return this.slots(null, slotOf(nowMs) - SLOTS_LATELY + 1, Number.MAX_SAFE_INTEGER, nowMs);
+  }
+
+  /** As {@link FunctionVersions.firstOf}. */
+  firstOf(functions: readonly string[]): (name: string, version: string) => number | null {
+    return this.#versions.firstOf(functions);
+  }
+
   /** Its versions that were seen in ninety days, the newest first. */
   versions(scriptName: string, nowMs: number): VersionSeen[] {
     const lately = this.slots(scriptName, slotOf(nowMs) - SLOTS_LATELY, Number.MAX_SAFE_INTEGER, nowMs);
     return this.#versions.of(scriptName, lately);
-  }
-
-  /** The last hour of the functions that failed in it. */
-  failing(nowMs: number): FunctionSlots[] {
-    const all = this.slots(null, slotOf(nowMs) - SLOTS_LATELY + 1, Number.MAX_SAFE_INTEGER, nowMs);
-    const byFunction = Map.groupBy(all, (each) => keyOf({ ...each, version: "" }));
-    const failing = [...byFunction].filter(([, own]) => own.some(({ health }) => health.failed > 0));
-    const first = this.#versions.firstOf(failing.map(([key]) => key));
-    return joinedSlots(
-      failing.flatMap(([key, own]) =>
-        own.map(({ scriptName, source, version, at, health }) => {
-          const firstMs = first(key, version) ?? health.firstMs;
-          const ran = { version, tag: health.tag ?? "", firstMs, ...ranOf(health) };
-          return {
-            ...{ scriptName, source, slots: [{ slot: at, ...ranOf(health) }] },
-            versions: version === "" ? [] : [ran],
-          };
-        }),
-      ),
-    );
-  }
-
-  /** Of functions that are slower now than in the day before. */
-  slower(nowMs: number): FunctionTimes[] {
-    const now = hourOf(nowMs);
-    const lately = this.slots(null, slotOf(nowMs) - SLOTS_LATELY + 1, Number.MAX_SAFE_INTEGER, nowMs);
-    const times = timesOf(lately).filter(({ slots }) => p95Of(slots.slice(-SLOTS_NOW)) > SLOW_BY_MS);
-    const events = ({ slots }: FunctionTimes): number => slots.reduce((sum, slot) => sum + slot.events, 0);
-    const busiest = times.sort((a, b) => events(b) - events(a));
-    return fairly(busiest, TIMED_MAX, ({ source }) => source).flatMap((each) => {
-      const before = this.hours(each.scriptName, now - 24, now, nowMs).filter(({ source }) => source === each.source);
-      const usual = before.reduce<Sketch>((sum, { health }) => addedSketch(sum, health.wall), []);
-      return p95Of(each.slots.slice(-SLOTS_NOW)) > (quantile(usual, 0.95) ?? Number.POSITIVE_INFINITY) + SLOW_BY_MS
-        ? [{ ...each, usual }]
-        : [];
-    });
   }
 
   /** Forgets a function. */
@@ -514,11 +438,11 @@ function countsIn(entries: Iterable<readonly [key: string, ran: Ran]>): Readonly
   return sum;
 }
 
-function addedRan(a: Counts, b: Counts): Counts {
+export function addedRan(a: Counts, b: Counts): Counts {
   return { events: a.events + b.events, failed: a.failed + b.failed };
 }
 
-function ranOf(health: Ran): Omit<Slot, "slot"> {
+export function ranOf(health: Ran): Omit<Slot, "slot"> {
   return { events: invocations(health), failed: health.failed, firstFailedMs: health.firstFailedMs };
 }
 
@@ -532,75 +456,6 @@ function byWorth(a: Counts, b: Counts): number {
 const hours = (from: number, to: number) => clause`
   WITH RECURSIVE asked (hour) AS (SELECT ${from} UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ${to})
   SELECT hour FROM asked`;
-
-function addedSlot(a: Slot, b: Slot): Slot {
-  const firstFailedMs = Math.min(a.firstFailedMs || b.firstFailedMs, b.firstFailedMs || a.firstFailedMs);
-  return { slot: b.slot, ...addedRan(a, b), firstFailedMs };
-}
-
-function addedVersion(a: VersionRan, b: VersionRan): VersionRan {
-  return { ...a, ...addedRan(a, b), firstMs: Math.min(a.firstMs, b.firstMs) };
-}
-
-/** Those with the same key as one. */
-function joined<T>(all: readonly T[], keyOfOne: (one: T) => unknown, sum: (a: T, b: T) => T): T[] {
-  return [...Map.groupBy(all, keyOfOne).values()].map((same) => same.reduce(sum));
-}
-
-/** The answers of all shards as one. */
-export function joinedSlots(all: readonly FunctionSlots[]): FunctionSlots[] {
-  return [...Map.groupBy(all, (each) => keyOf({ ...each, version: "" }))].map(([key, parts]) => {
-    const { scriptName, source } = ofKey(key);
-    return {
-      ...{ scriptName, source },
-      slots: joined(
-        parts.flatMap(({ slots }) => slots),
-        ({ slot }) => slot,
-        addedSlot,
-      ),
-      versions: joined(
-        parts.flatMap(({ versions = [] }) => versions),
-        ({ version }) => version,
-        addedVersion,
-      ),
-    };
-  });
-}
-
-/** The last slots, which tell how it is now. */
-const SLOTS_NOW = 3;
-
-function p95Of(slots: FunctionTimes["slots"]): number {
-  return (
-    quantile(
-      slots.reduce<Sketch>((sum, { wall }) => addedSketch(sum, wall), []),
-      0.95,
-    ) ?? 0
-  );
-}
-
-/** Of each function, its slots in order. */
-function timesOf(lately: readonly RanIn[]): FunctionTimes[] {
-  return joinedTimes(
-    lately.map(({ scriptName, source, at, health: { wall, ...health } }) => ({
-      ...{ scriptName, source, usual: [], slots: [{ slot: at, events: invocations(health), wall }] },
-    })),
-  );
-}
-
-/** The answers of all shards as one. */
-export function joinedTimes(all: readonly FunctionTimes[]): FunctionTimes[] {
-  return [...Map.groupBy(all, (each) => keyOf({ ...each, version: "" })).values()].map((parts) => {
-    const [{ scriptName, source }] = parts as [FunctionTimes];
-    const slots = joined(
-      parts.flatMap((part) => part.slots),
-      ({ slot }) => slot,
-      (a, b) => ({ slot: a.slot, events: a.events + b.events, wall: addedSketch(a.wall, b.wall) }),
-    );
-    const usual = parts.reduce<Sketch>((sum, part) => addedSketch(sum, part.usual), []);
-    return { scriptName, source, slots: slots.sort((a, b) => a.slot - b.slot), usual };
-  });
-}
 
 function slotIn({ slots }: Gathered, slot: number): Entries {
   const entries = slots.get(slot) ?? new Map<string, Ran>();

@@ -1,6 +1,6 @@
 import { isObject } from "../../base/bytes.ts";
 import type { AccountStatus, ShardLoad } from "./account-status.ts";
-import { joinedSlots, joinedTimes } from "./health-slots.ts";
+import { joinedSlots, joinedTimes } from "./last-hour.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
 
 /** The status of all shards together. */

@@ -765,8 +765,7 @@ export class TraceLog extends DurableObject<Env> {
       oldestMs: this.#hold.oldestMs(),
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
-      failing: this.#counting.health.failing(platform.now()),
-      slower: this.#counting.health.slower(platform.now()),
+      ...this.#counting.lastHour.of(platform.now()),
       crowded: this.#counting.sent.crowded(platform.now()),
       keptSinceMs: this.#keptSinceMs(),
     });

@@ -3,7 +3,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SLOW, slowOf } from "../../../src/operate/status/slow.ts";
 import { bucketOf, type Sketch } from "../../../src/ship/log/function-health.ts";
-import { type FunctionTimes, SLOT_MS } from "../../../src/ship/log/health-slots.ts";
+import { SLOT_MS } from "../../../src/ship/log/health-slots.ts";
+import type { FunctionTimes } from "../../../src/ship/log/last-hour.ts";
 import { NOON } from "../../formats/record/samples.ts";
 
 const NOW = NOON + 3 * 60_000;

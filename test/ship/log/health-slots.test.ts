@@ -16,7 +16,8 @@ import {
   problemsOf,
 } from "../../../src/ship/log/function-health.ts";
 import type { RanIn } from "../../../src/ship/log/health-keys.ts";
-import { DETAILED_MAX, type FunctionSlots, HealthSlots, SLOT_MS, slotOf } from "../../../src/ship/log/health-slots.ts";
+import { DETAILED_MAX, HealthSlots, SLOT_MS, slotOf } from "../../../src/ship/log/health-slots.ts";
+import type { FunctionSlots } from "../../../src/ship/log/last-hour.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { id } from "../consumer/scripted.ts";
