@@ -94,7 +94,7 @@ function shown({ body, headers = {} }: DocumentedAnswer): string {
 const section = (name: string, rows: readonly string[]): string =>
   [`## ${name}\n`, "| answer | body | verdict |", "| --- | --- | --- |", ...rows].join("\n");
 
-/** The verdict and its error: without the status, which the row begins with, and unless the body has it. */
+/** The verdict and its error, unless the body has it; the row begins with the status. */
 function verdictOf(meaning: string, words: string, status: number, body: string): string {
   const error = words.replace(new RegExp(`^HTTP ${status}(?: |$)`), "");
   return body.includes(error) ? meaning : `${meaning}: ${error}`;
