@@ -94,9 +94,9 @@ function shown({ body, headers = {} }: DocumentedAnswer): string {
 const section = (name: string, rows: readonly string[]): string =>
   [`## ${name}\n`, "| answer | body | verdict |", "| --- | --- | --- |", ...rows].join("\n");
 
-/** The verdict and its error, unless the body has it; the row begins with the status. */
-function verdictOf(meaning: string, words: string, status: number, body: string): string {
-  const error = words.replace(new RegExp(`^HTTP ${status}(?: |$)`), "");
+/** The verdict and its error, without statuses, unless the body has it. */
+function verdictOf(meaning: string, words: string, body: string): string {
+  const error = words.replace(/^HTTP \d+(?: |$)/, "");
   return body.includes(error) ? meaning : `${meaning}: ${error}`;
 }
 
@@ -108,7 +108,7 @@ const row = (
 ): string => {
   const { status, source } = answer;
   const body = shown(answer);
-  return `| [${status}](${sources[source]}) | ${body} | ${verdictOf(meaning, words, status, body)} |`;
+  return `| [${status}](${sources[source]}) | ${body} | ${verdictOf(meaning, words, body)} |`;
 };
 
 /** The rest is in the table of all. */
