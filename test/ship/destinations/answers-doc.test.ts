@@ -92,10 +92,13 @@ function shown({ body, headers = {} }: DocumentedAnswer): string {
 }
 
 const section = (name: string, rows: readonly string[]): string =>
-  [`## ${name}\n`, "| answer | body | verdict | error |", "| --- | --- | --- | --- |", ...rows].join("\n");
+  [`## ${name}\n`, "| answer | body | verdict |", "| --- | --- | --- |", ...rows].join("\n");
 
-/** Without the status, which the row begins with. */
-const errorOf = (words: string, status: number): string => words.replace(new RegExp(`^HTTP ${status}(?: |$)`), "");
+/** The verdict and its error, without statuses, unless the body has it. */
+function verdictOf(meaning: string, words: string, body: string): string {
+  const error = words.replace(/^HTTP \d+(?: |$)/, "");
+  return body.includes(error) ? meaning : `${meaning}: ${error}`;
+}
 
 const row = (
   { sources }: Pick<AnswersOf, "sources">,
@@ -104,7 +107,8 @@ const row = (
   words: string,
 ): string => {
   const { status, source } = answer;
-  return `| [${status}](${sources[source]}) | ${shown(answer)} | ${meaning} | ${errorOf(words, status)} |`;
+  const body = shown(answer);
+  return `| [${status}](${sources[source]}) | ${body} | ${verdictOf(meaning, words, body)} |`;
 };
 
 /** The rest is in the table of all. */
@@ -154,7 +158,7 @@ async function bindingRows(): Promise<string[]> {
       const answer = await new BucketStore({ put } as unknown as R2Bucket).put(PUT);
       const what = number === null ? "`null`" : `throws \`(${number})\``;
       const source = BINDING.sources[number === null ? 0 : 1];
-      return `| [${what}](${source}) | | ${meaningOfStore(answer)} | ${answerWords(answer)} |`;
+      return `| [${what}](${source}) | | ${meaningOfStore(answer)}: ${answerWords(answer)} |`;
     }),
   );
 }
@@ -162,8 +166,9 @@ async function bindingRows(): Promise<string[]> {
 const INTRODUCTION = `# What does each answer of a destination mean?
 
 A row is an answer that the vendor documents (the status links there), to a request with three
-records; \`…\` is an item that was taken. \`HTTP <status>\` is left out before the code of an error.
-\`npm run answers\` makes this page from the code; a test compares them.
+records; \`…\` is an item that was taken. After the verdict stands the error that you will see,
+without \`HTTP <status>\`, unless the body has it. \`npm run answers\` makes this page from the code;
+a test compares them.
 
 | verdict | what follows |
 | --- | --- |
