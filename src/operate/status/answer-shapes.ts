@@ -103,12 +103,11 @@ const Replays = z.array(
 );
 
 const Searches = z.array(
-  z.array(
-    z.looseObject({
-      ...{ id: z.number(), stamp: z.string(), total: z.number() },
-      buckets: z.array(z.tuple([z.number(), z.number(), z.string()])),
-    }),
-  ),
+  z.looseObject({
+    ...{ id: z.number(), stamp: z.string(), total: z.number() },
+    buckets: z.array(z.tuple([z.number(), z.number(), z.string()])),
+    sinceMs: z.number().optional(),
+  }),
 );
 
 const Attachments = z.array(

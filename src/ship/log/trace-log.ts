@@ -171,6 +171,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#alarm.begin(ctx, TRACE_LOG_STEPS, () => {
       this.#shard = shardOfObject(this.#sql, ctx.id.name);
       this.#health.takeEarlier();
+      this.#searches.begin(platform.now());
       this.#load();
     });
   }
@@ -307,7 +308,7 @@ export class TraceLog extends DurableObject<Env> {
     nowMs: number,
   ): boolean {
     const keptSinceMs = this.#expire(nowMs);
-    const { text: searches, hasCrossed } = this.#searches.add(this.#jobs.all(), searched, nowMs);
+    const { text: searches, hasCrossed } = this.#searches.add(this.#jobs.all(), counted, searched, nowMs);
     this.#totals.add(
       counted,
       {
@@ -439,6 +440,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#sql.run`
       UPDATE state SET restored = ${JSON.stringify(restored)}, kept_since_ms = max(kept_since_ms, ${lostMs})
       WHERE id = 1`;
+    if (who === "shard") this.#searches.missed(restored.atMs);
   }
 
   /** A job that the copy lacks has read everything. */
