@@ -2,10 +2,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { TraceLog } from "../../../src/index.ts";
+import { ControlPlane, TraceLog } from "../../../src/index.ts";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
 import { shardsOf } from "../../../src/ship/log/log-shards.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
+import { controlPlane } from "../../../src/state/control/plane.ts";
 import { type Minted, type MintOptions, Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runCron, setClock } from "../../support/runtime/pipeline.ts";
@@ -249,6 +250,17 @@ describe("an alert on a saved search", () => {
     vi.spyOn(TraceLog.prototype, "searchCounts").mockImplementation(() => {
       throw new Error("refused");
     });
+    clock.advance(6 * MINUTE_MS);
+    await runCron();
+    expect(await incidents()).toMatchObject([{ id: before?.id, state: "unknown" }]);
+    vi.mocked(TraceLog.prototype.searchCounts).mockRestore();
+    await runCron();
+    expect(await incidents()).toMatchObject([{ state: "recovering" }]);
+    // Nor is it over where an earlier release of the control plane knows none.
+    await come(1, { outcome: "exception" }, 2);
+    expect(await incidents()).toMatchObject([{ id: before?.id, state: "open" }]);
+    const snapshot = await controlPlane(env.CONTROL).configSince("");
+    vi.spyOn(ControlPlane.prototype, "configSince").mockReturnValue({ ...snapshot, searches: undefined } as never);
     clock.advance(6 * MINUTE_MS);
     await runCron();
     expect(await incidents()).toMatchObject([{ id: before?.id, state: "unknown" }]);

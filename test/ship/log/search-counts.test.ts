@@ -98,6 +98,18 @@ describe("the counts of a search", () => {
     expect(await totals()).toEqual({});
   });
 
+  it("stay where a control plane of an earlier release knows no searches", async () => {
+    const all = [search(1, "")];
+    await inForce(all);
+    await shard().append(handled([of(1, "a")], all));
+    version += 1;
+    const { searches: _, ...earlier } = plane.now;
+    plane.now = { ...earlier, state: `epoch.${version}.mark`, shards: [0, 1] };
+    await shard().configure(plane.now);
+    await shard().append(open([of(2, "a")]));
+    expect(await totals()).toEqual({ 1: 2 });
+  });
+
   it("have nothing of a function whose logging was off", async () => {
     const all = [search(1, "")];
     await inForce(all, [{ scriptName: "off", windows: [{ fromMs: 0, untilMs: null }] }]);
