@@ -44,7 +44,7 @@ export function kinOf(functionKey: string, { name, message }: Cause): string {
   return JSON.stringify([functionKey, name, said]);
 }
 
-/** Sixteen hexadecimal digits that name a problem. */
+/** Sixteen hexadecimal digits that name a problem. Who changes them sees to `IDS_STEP`. */
 export function problemId(functionKey: string, cause: Cause): string {
   const text = JSON.stringify([kinOf(functionKey, cause), cause.frame]);
   return createHash("sha256").update(text).digest("hex").slice(0, 16);

@@ -103,12 +103,11 @@ const Replays = z.array(
 );
 
 const Searches = z.array(
-  z.array(
-    z.looseObject({
-      ...{ id: z.number(), stamp: z.string(), total: z.number() },
-      buckets: z.array(z.tuple([z.number(), z.number(), z.string()])),
-    }),
-  ),
+  z.looseObject({
+    ...{ id: z.number(), stamp: z.string(), total: z.number() },
+    buckets: z.array(z.tuple([z.number(), z.number(), z.string()])),
+    sinceMs: z.number().optional(),
+  }),
 );
 
 const Attachments = z.array(
@@ -129,7 +128,11 @@ const Problems = z.looseObject({
   ),
 });
 
-export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Searches, Attachments, Problems } as const;
+const Versions = z.array(z.looseObject({ version: z.string(), tag: z.string() }));
+
+export const ANSWER = {
+  ...{ Log, Account, Counts, Settings, Last, Replays, Searches, Attachments, Problems, Versions },
+} as const;
 
 /** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {

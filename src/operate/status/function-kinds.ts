@@ -135,15 +135,18 @@ export function goneKinds(
   return new Set(gone.map(({ key }) => key));
 }
 
-/** The most that a check waits for a queue that is behind, in ms. */
-const BEHIND_MAX_MS = 30_000;
+/**
+ * How long after it is quiet a kind is looked at, in ms: the check of the cron may come before, and
+ * see that it goes on. With the check that confirms it, it is told within two minutes.
+ */
+const LOOK_AFTER_MS = MINUTE_MS;
 
 /** The least time to the next check while the queue may hide what came, in ms. */
 const LOOK_AGAIN_MS = 5_000;
 
 /**
  * When the next of what is set, or known from a cron, is quiet if nothing comes; null: none.
- * @param untilMs until when all events are known. The queue is always some seconds behind.
+ * @param untilMs until when all events are known.
  */
 export function nextDueMs(kinds: readonly KindFacts[], nowMs: number, untilMs: number): number | null {
   const due = kinds.filter(
@@ -151,7 +154,7 @@ export function nextDueMs(kinds: readonly KindFacts[], nowMs: number, untilMs: n
   );
   if (due.length === 0) return null;
   const quietMs = Math.min(...due.map((each) => each.quietAfterMs));
-  if (quietMs >= nowMs) return quietMs + 1 + Math.min(nowMs - untilMs, BEHIND_MAX_MS);
+  if (quietMs + LOOK_AFTER_MS > nowMs) return quietMs + LOOK_AFTER_MS;
   // What waits may end it: the longer that takes, the less often one looks.
   return nowMs + Math.max(LOOK_AGAIN_MS, (nowMs - quietMs) / 2);
 }

@@ -17,18 +17,18 @@ import { replays } from "../replay/replays.ts";
 import { ANSWER, checked } from "./answer-shapes.ts";
 import type { AccountFacts, Answer, Facts, JobFacts, KnownAttachment, KnownJob } from "./facts.ts";
 import { NO_ANSWER } from "./facts.ts";
-import { failingOf } from "./failing.ts";
+import { failingOf, nameOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { goneKinds, heardKinds, isKindQuiet, knownKinds } from "./function-kinds.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
-import { problemFacts } from "./problem-rules.ts";
+import { type ProblemFact, problemFacts } from "./problem-rules.ts";
 import type { ProblemStates } from "./problem-states.ts";
 import { withQueue } from "./queue-waits.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
 import { searchFacts } from "./search-facts.ts";
 import { slowOf } from "./slow.ts";
-import { AFTER } from "./thresholds.ts";
+import { AFTER, PROBLEMS_NAMED_MAX } from "./thresholds.ts";
 
 /** Memory of earlier checks, in the storage of the watch; gathering updates it. */
 export interface WatchMemory {
@@ -118,7 +118,7 @@ export async function gather(
       problems:
         answers.problems === NO_ANSWER
           ? NO_ANSWER
-          : problemFacts(answers.problems.problems, memory.problems.all(), nowMs),
+          : await tagged(env, problemFacts(answers.problems.problems, memory.problems.all(), nowMs), ask),
     };
   } finally {
     patience.end();
@@ -137,7 +137,8 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
       const config = readConfig(env);
       const readable = snapshot.jobs.map((job) => knownJob(job, config));
       const known = [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
-      return { known, alerted: snapshot.searches ?? [] };
+      const alerted: Answers["alerted"] = snapshot.searches ?? NO_ANSWER;
+      return { known, alerted };
     }),
     ask("the settings of functions", ANSWER.Settings, () => controlPlane(env.CONTROL).functionSettings()),
     ask("the ledger", ANSWER.Account, () => ledger.status()),
@@ -250,6 +251,21 @@ async function askFunctions(
     kinds:
       settings === NO_ANSWER ? [] : each.flatMap(({ key, facts }) => (facts === null || gone.has(key) ? [] : [facts])),
   };
+}
+
+/** With what their owners call the versions of those that are named, as far as it is known. */
+async function tagged(env: Env, problems: readonly ProblemFact[], ask: Ask): Promise<ProblemFact[]> {
+  const inOne = problems.slice(0, PROBLEMS_NAMED_MAX).flatMap(({ name, version }) => (version ? [name] : []));
+  const tags = new Map<string, string>();
+  await settled([...new Set(inOne)], LOGS_AT_ONCE, async (name) => {
+    const told = await ask("versions", ANSWER.Versions, () => new LogShards(env).functionVersions(name));
+    for (const { version, tag } of orUndefined(told) ?? []) tags.set(`${version} ${name}`, tag);
+  });
+  return problems.map(({ version, ...rest }) =>
+    version === undefined
+      ? rest
+      : { ...rest, version: nameOf({ version, tag: tags.get(`${version} ${rest.name}`) ?? "" }) },
+  );
 }
 
 function orUndefined<T>(told: Answer<T>): T | undefined {

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "../../base/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/time.ts";
 import { clock, count as words } from "../../base/words.ts";
 import { sentBy } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
@@ -9,6 +9,9 @@ import type { ProblemState } from "./problem-states.ts";
 
 /** How long a problem is new, in ms since the intake of its first record. */
 export const NEW_MS = DAY_MS;
+
+/** What comes so soon after problems are known, in ms, was there before: after an upgrade. */
+const KNOWN_MS = 5 * MINUTE_MS;
 
 /** A new problem is no finding any more if none came for so long, in ms. */
 const QUIET_MS = HOUR_MS;
@@ -35,11 +38,11 @@ export function decidedOf(
 
 /** @param decided about it; undefined: nothing. */
 export function standingOf(
-  { bornMs, seenMs }: Pick<Problem, "bornMs" | "seenMs">,
+  { bornMs, seenMs, knownSinceMs }: Pick<Problem, "bornMs" | "seenMs" | "knownSinceMs">,
   decided: ProblemState | undefined,
   nowMs: number,
 ): Standing {
-  const isNew = nowMs - bornMs < NEW_MS;
+  const isNew = nowMs - bornMs < NEW_MS && (knownSinceMs === 0 || bornMs > knownSinceMs + KNOWN_MS);
   if (decided === undefined) return { state: "open", isNew, isRegressed: false };
   if (decided.state === "resolved") {
     const isRegressed = seenMs > decided.atMs;

@@ -1,7 +1,8 @@
 import { duration, figure, plural } from "../../base/words.ts";
-import { type AlertedSearch, bucketEndMs, bucketsAt, isPast, type SearchAlert } from "../../ship/job/searches.ts";
+import { type AlertedSearch, bucketEndMs, bucketsAt, isPast } from "../../ship/job/searches.ts";
 import { addedSums, type SearchSum } from "../../ship/log/search-counts.ts";
 import { type Found, head, shown } from "./finding-text.ts";
+import { AFTER } from "./thresholds.ts";
 
 /** A saved search with an alert, and what was counted of it. */
 export interface SearchFact {
@@ -22,32 +23,34 @@ export type PastSearches = Readonly<Record<string, { of: string; sinceMs: number
 /** How often a search is looked at that is near its threshold, or not past it for long, in ms. */
 const LOOK_EVERY_MS = 60_000;
 
-/** Pure. @param isBehind records wait in the queue that may count. */
+/** Pure. @param waitsMs how long records have waited in the queue that may count. */
 export function factOf(
   search: AlertedSearch,
   shards: readonly (readonly SearchSum[])[],
   past: PastSearches,
-  { nowMs, isBehind }: { nowMs: number; isBehind: boolean },
+  { nowMs, waitsMs }: { nowMs: number; waitsMs: number },
 ): SearchFact {
-  const { alert, sinceMs } = search;
-  const { value, values, buckets } = addedSums(search, shards, nowMs);
+  const { alert } = search;
+  const { value, sinceMs, emptyMs, pastMs, nearMs } = addedSums(search, shards, nowMs);
   // The window is up to a bucket longer than its time.
   const wholeMs = bucketEndMs(alert, bucketsAt(alert, sinceMs).last);
-  const isEarly = alert.when === "below" && nowMs < wholeMs;
+  const soonMs = nowMs + LOOK_EVERY_MS;
+  const isBelow = alert.when === "below";
+  const isEarly = isBelow && nowMs < wholeMs;
   const isOver = isPast(alert, value);
-  const isUnknown = alert.when === "below" && isOver && (isEarly || isBehind);
+  // What waits is a share of what is measured; a batch waits ten seconds.
+  const isBehind = waitsMs > Math.min(AFTER.searchBehind, alert.overMs / 4);
+  const isUnknown = isBelow && isOver && (isEarly || isBehind);
   const before = past[search.id]?.of === thresholdOf(search) ? (past[search.id]?.sinceMs ?? null) : null;
   const pastSinceMs = isUnknown ? before : isOver ? Math.min(before ?? nowMs, nowMs) : null;
+  const lastsMs = (pastSinceMs ?? nowMs) + alert.forMs;
+  // While records come, one that is just above its threshold would be looked at with each bucket;
+  // and with many in one shard, a few of another one may be enough.
+  const nextMs = isBelow && pastMs >= emptyMs ? pastMs : Math.max(soonMs, isBelow ? pastMs : nearMs);
   const dues = [
-    ...(isEarly ? [wholeMs] : []),
-    ...(isOver && !isUnknown && nowMs - (pastSinceMs ?? nowMs) < alert.forMs
-      ? [Math.min(nowMs + LOOK_EVERY_MS, (pastSinceMs ?? nowMs) + alert.forMs)]
-      : []),
-    ...(alert.when === "below" && !isOver ? belowFromMs(alert, buckets, nowMs) : []),
-    // One shard has so much that a few more records of another one may be enough.
-    ...(alert.when === "at_least" && !isOver && values.some((own) => isPast(alert, own, shards.length))
-      ? [nowMs + LOOK_EVERY_MS]
-      : []),
+    ...(isEarly ? [wholeMs] : isUnknown ? [soonMs] : []),
+    ...(isOver && !isUnknown && nowMs < lastsMs ? [Math.min(soonMs, lastsMs)] : []),
+    ...(isOver || nextMs === Number.POSITIVE_INFINITY ? [] : [nextMs]),
   ];
   return {
     search,
@@ -56,17 +59,6 @@ export function factOf(
     pastSinceMs,
     dueMs: dues.length === 0 ? null : Math.min(...dues),
   };
-}
-
-/** When it is below its threshold if no record comes, at the earliest. */
-function belowFromMs(alert: SearchAlert, buckets: readonly [number, number][], nowMs: number): number[] {
-  const ends = buckets.map(([n]) => bucketEndMs(alert, n));
-  if (alert.measure.op !== "count") return ends.slice(0, 1).map((ms) => Math.max(ms, nowMs + LOOK_EVERY_MS));
-  const left = buckets.map((_, i) => buckets.slice(i + 1).reduce((sum, [, count]) => sum + count, 0));
-  const at = left.findIndex((count) => count < alert.threshold);
-  if (at === -1) return [];
-  // While records come, one that is just above its threshold would be looked at with each bucket.
-  return [at === ends.length - 1 ? (ends[at] as number) : Math.max(ends[at] as number, nowMs + LOOK_EVERY_MS)];
 }
 
 /** Another one once its owner changes it. */

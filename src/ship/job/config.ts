@@ -85,7 +85,7 @@ export interface JobsSnapshot {
   optOuts: OptOut[];
   /** The shards of the log that have come into being, in order. */
   shards: number[];
-  /** Saved searches with an alert; absent: none. */
+  /** Saved searches with an alert; absent: they are as before, and an earlier release has none. */
   searches?: readonly AlertedSearch[];
 }
 

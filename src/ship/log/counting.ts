@@ -42,10 +42,17 @@ export class Counting {
     this.#waker = new Waker(env, (since) => this.health.counts(since));
   }
 
+  /** To be called when the shard starts, before it counts. */
+  begin(nowMs: number): void {
+    this.health.takeEarlier();
+    this.searches.begin(nowMs);
+  }
+
   /** To be called when a transaction failed: what is held in memory is read again. */
   load(): void {
     this.health.load();
     this.problems.load();
+    this.searches.load();
   }
 
   /** @returns whether a saved search may have passed its threshold. */
@@ -54,7 +61,7 @@ export class Counting {
     changed: Pick<Changed, "queue" | "work" | "readers" | "lastBlock" | "keptSinceMs">,
     nowMs: number,
   ): boolean {
-    const { text: searches, hasCrossed } = this.searches.add(this.#jobs.all(), searched, nowMs);
+    const { text: searches, hasCrossed } = this.searches.add(this.#jobs.all(), parts, searched, nowMs);
     const slots = this.health.add(parts, nowMs);
     const problems = this.problems.add(parts, nowMs);
     const hour = this.functions.add(functionCounts(parts, nowMs), nowMs);

@@ -56,7 +56,7 @@ export class JobsCopy extends Tables {
   }
 
   /** Takes a copy. */
-  keep({ state, jobs, optOuts, searches = [], shards }: JobsSnapshot): void {
+  keep({ state, jobs, optOuts, searches, shards }: JobsSnapshot): void {
     const kept = new Map(
       this.sql.all<{ id: number; config: string }>`SELECT id, config FROM job`.map(({ id, config }) => [id, config]),
     );
@@ -69,7 +69,8 @@ export class JobsCopy extends Tables {
     for (const id of kept.keys()) this.sql.run`DELETE FROM job WHERE id = ${id}`;
     const functions = JSON.stringify(optOuts);
     this.sql.run`UPDATE opt_outs SET functions = ${functions} WHERE functions <> ${functions}`;
-    const [configs, count] = [JSON.stringify(searches), shards.length];
+    const count = shards.length;
+    const configs = searches === undefined ? this.#searches().configs : JSON.stringify(searches);
     this.sql.run`
       UPDATE searches SET configs = ${configs}, shards = ${count} WHERE configs <> ${configs} OR shards <> ${count}`;
     this.sql.run`UPDATE state SET config_state = ${state} WHERE id = 1`;
@@ -81,8 +82,7 @@ export class JobsCopy extends Tables {
     if (this.#held?.state === state) return this.#held;
     const rows = this.sql.all<{ config: string }>`SELECT config FROM job ORDER BY id`;
     const { functions } = this.sql.one<{ functions: string }>`SELECT functions FROM opt_outs`;
-    const { configs, shards } = this.sql.one<{ configs: string; shards: number }>`
-      SELECT configs, shards FROM searches`;
+    const { configs, shards } = this.#searches();
     this.#held = {
       state,
       jobs: rows.map(({ config }) => this.#known.get(config) ?? jobOf(config)),
@@ -93,6 +93,10 @@ export class JobsCopy extends Tables {
     // A change is of one job: the others are not read again.
     this.#known = new Map(rows.map(({ config }, i) => [config, this.#held?.jobs[i] as ShardJob]));
     return this.#held;
+  }
+
+  #searches(): { configs: string; shards: number } {
+    return this.sql.one`SELECT configs, shards FROM searches`;
   }
 }
 

@@ -8,7 +8,6 @@ import type { RanIn } from "./health-keys.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
 import { type Counted, joinedProblems, type ProblemList } from "./problems.ts";
-import type { SearchSum } from "./search-counts.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
 
@@ -95,11 +94,6 @@ export class LogShards {
   async functionVersions(scriptName: string): Promise<VersionSeen[]> {
     const all = await this.each((shard) => shard.functionVersions(scriptName) as Promise<VersionSeen[]>);
     return joinedVersions(all.flat());
-  }
-
-  /** What each shard has counted of searches with an alert; see `addedSums`. */
-  async searchCounts(): Promise<SearchSum[][]> {
-    return this.each((shard) => shard.searchCounts() as Promise<unknown> as Promise<SearchSum[]>);
   }
 
   /** @param scriptName those of this function; absent: all. */

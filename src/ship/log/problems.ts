@@ -27,6 +27,12 @@ const ROWS_EVERY_MS = 300_000;
 /** Versions of a problem that are known: it is in one alone, or in several. */
 const VERSIONS_KEPT = 2;
 
+/** The step of the schema since which problems have these ids: a change of masks adds one. */
+const IDS_STEP = 4;
+
+/** Steps of a new shard are applied within so long, in ms. */
+const AT_ONCE_MS = 60_000;
+
 /** Longest id of one, in UTF-16 code units: the platform's are UUIDs. */
 const VERSION_MAX = 40;
 
@@ -46,6 +52,8 @@ export interface Counted extends ErrorCount {
 export interface Problem extends Counted {
   /** Its own, and those of others that count with it: see {@link sameAs}. */
   ids: readonly string[];
+  /** Problems are known since then, in ms since the epoch; 0: as long as the log has records. */
+  knownSinceMs: number;
 }
 
 export interface ProblemList<T = Problem> {
@@ -54,6 +62,8 @@ export interface ProblemList<T = Problem> {
   /** Problems that there was no room for, and records with errors that are in none of them. */
   dropped: number;
   others: number;
+  /** As of {@link Problem}, of the latest shard; absent: an earlier release does not say. */
+  knownSinceMs?: number;
 }
 
 /** A problem as it is gathered: where a row has its texts, without them. */
@@ -148,6 +158,9 @@ export class Problems extends Tables {
       problems: all.flatMap(({ each }) => [...each.values()].filter(isAsked)),
       dropped: all.reduce((sum, row) => sum + row.dropped, 0),
       others: all.reduce((sum, row) => sum + row.others, gathered.others),
+      knownSinceMs: this.sql.only`
+        SELECT iif(max(applied_ms) > min(applied_ms) + ${AT_ONCE_MS}, max(applied_ms), 0) FROM schema_step
+        WHERE id IN (1, ${IDS_STEP})`,
     };
   }
 
@@ -252,11 +265,12 @@ function withoutTexts({ name: _name, message: _message, frame: _frame, scriptNam
 export function joinedProblems(lists: readonly ProblemList<Counted>[]): ProblemList {
   const each = new Map<string, Counted>();
   for (const { problems } of lists) for (const problem of problems) put(each, problem);
+  const knownSinceMs = Math.max(0, ...lists.map((list) => list.knownSinceMs ?? 0));
   const same = sameAs([...each.values()].map((one) => ({ ...one, functionKey: keyOf({ ...one, version: "" }) })));
   const joined = [...Map.groupBy(each.values(), ({ id }) => same.get(id) ?? id)].map(([id, kin]): Problem => {
     const own = kin.find((one) => one.id === id) as Counted;
     const others = kin.filter((one) => one !== own);
-    return { ...others.reduce(added, own), ids: [id, ...others.map((one) => one.id)] };
+    return { ...others.reduce(added, own), ids: [id, ...others.map((one) => one.id)], knownSinceMs };
   });
   const all = joined.sort((a, b) => b.seenMs - a.seenMs);
   const kept = newest(all, PROBLEMS_MAX);

@@ -151,7 +151,7 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#alarm.begin(ctx, TRACE_LOG_STEPS, () => {
       this.#shard = shardOfObject(this.#sql, ctx.id.name);
-      this.#counting.health.takeEarlier();
+      this.#counting.begin(platform.now());
       this.#load();
     });
   }
@@ -409,6 +409,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#sql.run`
       UPDATE state SET restored = ${JSON.stringify(restored)}, kept_since_ms = max(kept_since_ms, ${lostMs})
       WHERE id = 1`;
+    if (who === "shard") this.#counting.searches.missed(restored.atMs);
   }
 
   /** A job that the copy lacks has read everything. */

@@ -80,9 +80,8 @@ export class ControlState extends Tables {
 
   snapshot(): JobsSnapshot {
     const jobs = this.rows().map(configOf);
-    const searches = this.searches.alerted();
-    const rest = { optOuts: this.#functions.optOuts(), shards: this.shards() };
-    return { state: this.state(), jobs, ...rest, ...(searches.length > 0 && { searches }) };
+    const rest = { optOuts: this.#functions.optOuts(), shards: this.shards(), searches: this.searches.alerted() };
+    return { state: this.state(), jobs, ...rest };
   }
 
   rows(): JobRow[] {

@@ -79,7 +79,9 @@ async function updateProblem(c: AppContext, _config: Config, platform: Platform)
   const problem = await requireProblem(c);
   const { kind, name } = c.var.caller;
   const by = kind === "admin" ? kind : name;
-  const decided = state === "open" ? null : { state, atMs: platform.now(), by, untilMs };
+  // Its records are of the clocks of shards: none that is there already is one that came again.
+  const atMs = Math.max(platform.now(), problem.seenMs);
+  const decided = state === "open" ? null : { state, atMs, by, untilMs };
   // Of one that counts with it, an earlier decision is over.
   for (const id of problem.ids) await watch(c.env.WATCH).setProblem(id, id === problem.id ? decided : null);
   return success(c, present(problem, decided === null ? undefined : { id: problem.id, ...decided }, platform.now()));

@@ -14,10 +14,10 @@ import { PRICES } from "../../base/prices.ts";
 import type { Config } from "../../config.ts";
 import { readQuery } from "../../formats/query/meaning.ts";
 import { nameOf } from "../../formats/query/names.ts";
+import { searchSums, waitsMs } from "../../operate/status/search-facts.ts";
 import { factOf } from "../../operate/status/search-rules.ts";
 import type { SearchAlert } from "../../ship/job/searches.ts";
-import { LogShards } from "../../ship/log/log-shards.ts";
-import { addedSums, type SearchSum } from "../../ship/log/search-counts.ts";
+import { addedSums } from "../../ship/log/search-counts.ts";
 import { controlPlane, type SearchChange } from "../../state/control/plane.ts";
 import { type SavedSearch as Saved, SEARCHES_MAX, type SearchDraft } from "../../state/control/saved-searches.ts";
 import { bodyOf } from "./body.ts";
@@ -35,8 +35,6 @@ import { isoTime, listed, success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
 import { queryError } from "./search.ts";
 
-type Sums = readonly (readonly SearchSum[])[];
-
 export const savedSearchRoutes: Resources = {
   "/searches": {
     GET: { permission: "logs:read", doc: LIST_SEARCHES, handle: listSearches },
@@ -52,9 +50,7 @@ export const savedSearchRoutes: Resources = {
 async function listSearches(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const all: Saved[] = await controlPlane(c.env.CONTROL).savedSearches();
   const open = all.filter((search) => isOpenTo(c, search));
-  const isCounted = open.some(({ alert }) => alert !== null);
-  const sums = isCounted ? await new LogShards(c.env).searchCounts().catch(() => null) : null;
-  const own = open.map((search) => ({ ...present(search), counts: sums && countsOf(search, sums, platform.now()) }));
+  const own = await withCounts(c, open, platform);
   return listed(c, own, { page: 1, perPage: SEARCHES_MAX, total: own.length });
 }
 
@@ -65,17 +61,22 @@ async function createSearch(c: AppContext): Promise<Response> {
 
 async function readSearch(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const search = await requireSearch(c);
-  const sums = search.alert === null ? [] : await new LogShards(c.env).searchCounts();
-  return success(c, { ...present(search), counts: countsOf(search, sums, platform.now()) });
+  return success(c, (await withCounts(c, [search], platform))[0]);
 }
 
-/** @param sums of all shards. null: it has no alert. */
-function countsOf({ alert, ...search }: Saved, sums: Sums, nowMs: number): CountedSearch["counts"] {
-  if (alert === null) return null;
-  const alerted = { ...search, alert };
-  const { total } = addedSums(alerted, sums, nowMs);
-  const { value, standing } = factOf(alerted, sums, {}, { nowMs, isBehind: false });
-  return { since: isoTime(search.sinceMs), total, value, standing };
+async function withCounts(c: AppContext, all: readonly Saved[], platform: Platform): Promise<CountedSearch[]> {
+  const alerted = all.flatMap(({ alert, ...rest }) => (alert === null ? [] : [{ ...rest, alert }]));
+  const { shards, silent, queue } = await searchSums(c.env, alerted, platform);
+  const nowMs = platform.now();
+  const counts = new Map(
+    alerted.map((search) => {
+      const { total } = addedSums(search, shards, nowMs);
+      const { value, standing } = factOf(search, shards, {}, { nowMs, waitsMs: waitsMs(queue, nowMs) });
+      const known = { since: isoTime(search.sinceMs), total, value, silent_shards: [...silent] };
+      return [search.id, { ...known, standing: silent.length > 0 ? "unknown" : standing }];
+    }),
+  );
+  return all.map((search) => ({ ...present(search), counts: counts.get(search.id) ?? null }));
 }
 
 async function updateSearch(c: AppContext): Promise<Response> {

@@ -2,10 +2,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { TraceLog } from "../../../src/index.ts";
+import { ControlPlane, TraceLog } from "../../../src/index.ts";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
-import { LogShards, shardsOf } from "../../../src/ship/log/log-shards.ts";
+import { shardsOf } from "../../../src/ship/log/log-shards.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
+import { controlPlane } from "../../../src/state/control/plane.ts";
 import { type Minted, type MintOptions, Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runCron, setClock } from "../../support/runtime/pipeline.ts";
@@ -84,7 +85,7 @@ describe("an alert on a saved search", () => {
     await come(9, { outcome: "exception" });
     expect(await incidents()).toMatchObject([{ id: incident?.id }]);
     expect([await read(id), woken.mock.calls.length]).toEqual([
-      { since: expect.any(String), standing: "past", total: 12, value: 12 },
+      { since: expect.any(String), standing: "past", total: 12, value: 12, silent_shards: [] },
       1,
     ]);
     clock.advance(6 * MINUTE_MS);
@@ -108,14 +109,48 @@ describe("an alert on a saved search", () => {
   });
 
   it("of which nothing comes while the queue has what may be for it, is no incident", async () => {
-    await save({ query: "worker:import", alert: { threshold: 1, when: "below", over: "5m" } });
-    clock.advance(6 * MINUTE_MS);
-    const waits = { queueBacklog: 9, queueBytes: 9, queueOldestMs: NOON, askedMs: clock.nowMs() };
-    await watch(env.WATCH).check(waits);
-    expect(await incidents()).toEqual([]);
-    await watch(env.WATCH).check({ ...waits, queueBacklog: 0, queueOldestMs: null });
-    expect(await incidents()).toHaveLength(1);
+    const id = await save({ query: "worker:import", alert: { threshold: 1, when: "below", over: "5m" } });
+    const standing = async () => (await read(id)) as { standing?: string };
+    const waiting = (backlogCount: number, waitedMs: number) =>
+      vi.spyOn(env.EVENTS, "metrics").mockImplementation(async () => {
+        const oldestMessageTimestamp = new Date(clock.nowMs() - waitedMs);
+        return { backlogCount, backlogBytes: 9, oldestMessageTimestamp };
+      });
+    await runCron();
+    waiting(9, 80_000);
+    // It stalls when the cron has just looked.
+    await pass(6 * MINUTE_MS);
+    expect([await incidents(), await standing()]).toMatchObject([[], { standing: "unknown" }]);
+    waiting(9, 70_000);
+    await pass(MINUTE_MS);
+    expect([await incidents(), await standing()]).toMatchObject([[{ state: "open" }], { standing: "past" }]);
   });
+
+  it.each([
+    { over: 10, cron: true },
+    // The shard wakes the watch: the cron would look too late.
+    { over: 4, cron: false },
+  ])(
+    "whose value rises as what is old leaves its $over minutes is one, though nothing more comes",
+    async ({ over, cron }) => {
+      const alert = { measure: { op: "avg", of: "WallTimeMs" }, threshold: 500, over: `${over}m` };
+      await save({ query: "", alert });
+      const walls = async (ms: number, ...all: number[]) => {
+        await pass(ms);
+        const made = all.flatMap((wall) => oracle.mint(1, { at: clock.nowMs() }).map((each) => withWall(each, wall)));
+        await deliver(pack(made, clock.nowMs()));
+        await pass(0);
+      };
+      await walls(0, 10, 10, 10);
+      await walls((over / 2) * MINUTE_MS, 900);
+      if (cron) await runCron();
+      await until(() => woken.mock.calls.length === Number(!cron));
+      await pass((over / 2) * MINUTE_MS);
+      expect(await incidents()).toEqual([]);
+      await pass(MINUTE_MS);
+      expect(await incidents()).toMatchObject([{ state: "open" }]);
+    },
+  );
 
   it("that must last is one only if it has lasted, whatever its threshold was before", async () => {
     const alert = { threshold: 2, over: "30m", for: "10m" };
@@ -198,7 +233,7 @@ describe("an alert on a saved search", () => {
       await runCron();
     }
     expect(await incidents()).toMatchObject([{ state: "over" }]);
-    expect(await new LogShards(env).searchCounts()).toEqual([[]]);
+    expect(await traceLog(env.TRACE_LOG, 0).searchCounts()).toMatchObject([{ id: 0, sinceMs: 0 }]);
   });
 
   it("is checked by the cron where the counts do not answer", async () => {
@@ -215,6 +250,17 @@ describe("an alert on a saved search", () => {
     vi.spyOn(TraceLog.prototype, "searchCounts").mockImplementation(() => {
       throw new Error("refused");
     });
+    clock.advance(6 * MINUTE_MS);
+    await runCron();
+    expect(await incidents()).toMatchObject([{ id: before?.id, state: "unknown" }]);
+    vi.mocked(TraceLog.prototype.searchCounts).mockRestore();
+    await runCron();
+    expect(await incidents()).toMatchObject([{ state: "recovering" }]);
+    // Nor is it over where an earlier release of the control plane knows none.
+    await come(1, { outcome: "exception" }, 2);
+    expect(await incidents()).toMatchObject([{ id: before?.id, state: "open" }]);
+    const snapshot = await controlPlane(env.CONTROL).configSince("");
+    vi.spyOn(ControlPlane.prototype, "configSince").mockReturnValue({ ...snapshot, searches: undefined } as never);
     clock.advance(6 * MINUTE_MS);
     await runCron();
     expect(await incidents()).toMatchObject([{ id: before?.id, state: "unknown" }]);

@@ -178,13 +178,25 @@ describe("kinds that senders make up", () => {
     const own = known.map(({ sender: _, ...each }) => each);
     const quietMs = MONDAY + 2 * MINUTE + 45 * SECOND;
     const dueMs = (nowMs: number, behindMs = 0) => nextDueMs(own, nowMs, nowMs - behindMs);
-    expect(dueMs(MONDAY)).toBe(quietMs + 1);
+    expect(dueMs(MONDAY)).toBe(quietMs + MINUTE);
     expect(dueMs(quietMs + SECOND)).toBeNull();
-    // As far behind as the queue is, but not for as long as one that is stuck.
-    expect(dueMs(MONDAY, 8 * SECOND)).toBe(quietMs + 8 * SECOND + 1);
-    expect(dueMs(MONDAY, HOUR)).toBe(quietMs + 30 * SECOND + 1);
-    expect(dueMs(quietMs + SECOND, 2 * SECOND)).toBe(quietMs + 6 * SECOND);
+    // The queue may be behind, but not for as long as one that is stuck.
+    expect(dueMs(quietMs + SECOND, 2 * SECOND)).toBe(quietMs + MINUTE);
+    expect(dueMs(quietMs + MINUTE, 2 * MINUTE)).toBe(quietMs + 1.5 * MINUTE);
     expect(dueMs(quietMs + HOUR, 2 * HOUR)).toBe(quietMs + 1.5 * HOUR);
+  });
+
+  it("cost no look beside those of the cron while they go on, but where they come every minute or two", () => {
+    const looks = (every: number) =>
+      Array.from({ length: 12 }, (_, i) => MONDAY + i * 5 * MINUTE).filter((nowMs) => {
+        const lastMs = nowMs - (nowMs % (every * MINUTE));
+        const pulses = new Map<string, Pulse>();
+        const heard = { name: kindName("shop", `cron */${every} * * * *`), lastMs, events: 1 };
+        listened(pulses, [heard], nowMs, KIND_RHYTHM_BOUNDS);
+        const known = knownKinds([...pulses], [], []).flatMap((each) => each.facts ?? []);
+        return (nextDueMs(known, nowMs, nowMs) ?? 0) < nowMs + 5 * MINUTE;
+      }).length;
+    expect([1, 2, 3, 4, 5, 6, 10].map(looks)).toEqual([12, 6, 0, 0, 0, 0, 0]);
   });
 
   it("never throw, are bounded, and are quiet only after what they expect", () => {

@@ -7,7 +7,7 @@ import { NOON } from "../../formats/record/samples.ts";
 
 /** With a frame; the one without was there before. */
 const problem: Problem = {
-  ...{ id: "framed", ids: ["framed", "bare"], scriptName: "shop", source: "tail", versions: [] },
+  ...{ id: "framed", ids: ["framed", "bare"], knownSinceMs: 0, scriptName: "shop", source: "tail", versions: [] },
   ...{ name: "TypeError", message: "no order #", frame: "load", count: 3 },
   ...{ bornMs: NOON, seenMs: NOON + 2_000, firstMs: NOON, lastMs: NOON, firstRay: "", lastRay: "" },
 };

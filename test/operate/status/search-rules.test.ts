@@ -21,7 +21,7 @@ const { first, last } = bucketsAt(search.alert, NOON);
 
 const dueMs = (buckets: readonly [number, number][]): number | null => {
   const sums = [{ id: 1, stamp: "s", total: 999, buckets: buckets.map(([n, count]) => [n, count, ""] as const) }];
-  return factOf(search, [sums], {}, { nowMs: NOON, isBehind: false }).dueMs;
+  return factOf(search, [sums], {}, { nowMs: NOON, waitsMs: 0 }).dueMs;
 };
 
 it("one that stays just above its threshold is looked at once a minute, and not with each bucket", () => {

@@ -264,6 +264,7 @@ describe("a shard that was restored to an earlier time", () => {
     expect(errors.mock.calls.length).toBe(1);
     expect((await readersOf())[1]).toMatchObject({ received: 2 });
     expect((await shard().accountStatus()).restored).toEqual({ who: "shard", job: 1, atMs: NOON });
+    expect(await shard().searchCounts()).toMatchObject([{ id: 0, sinceMs: NOON }]);
   });
 
   it("is told apart from its reader, which then says less than before; what it discards, it need not have read", async () => {

@@ -152,6 +152,7 @@ describe("a problem", () => {
       },
       ...{ firstMs: NOON - 9, firstRay: `first ${NOON - 9}`, lastMs: NOON + 9, lastRay: `last ${NOON + 9}` },
       ...{ bornMs: NOON, seenMs: NOON + SLOT_MS, versions: ["v1", "v2"], ids: [idOf(1)] },
+      knownSinceMs: 0,
     });
     expect(problems.find(({ message }) => message === "cause 2")).toMatchObject({
       seenMs: NOON + SLOT_MS,

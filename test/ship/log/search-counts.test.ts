@@ -1,5 +1,5 @@
 /** What a shard adds to the counts of searches: of each new part once, wherever it was matched. */
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { Watch } from "../../../src/index.ts";
 import type { OptOut } from "../../../src/ship/job/config.ts";
@@ -47,7 +47,9 @@ function handled(messages: ArrayBuffer[], searches: AlertedSearch[]): Append {
 }
 
 const sums = async () => (await shard().searchCounts()) as unknown as SearchSum[];
-const totals = async () => Object.fromEntries((await sums()).map(({ id, total }) => [id, total]));
+/** The first is of all that was counted. */
+const own = async () => (await sums()).filter(({ id }) => id > 0);
+const totals = async () => Object.fromEntries((await own()).map(({ id, total }) => [id, total]));
 const of = (n: number, ...names: string[]) => message(n, { records: names.map(eventOf) });
 
 describe("the counts of a search", () => {
@@ -96,6 +98,18 @@ describe("the counts of a search", () => {
     expect(await totals()).toEqual({});
   });
 
+  it("stay where a control plane of an earlier release knows no searches", async () => {
+    const all = [search(1, "")];
+    await inForce(all);
+    await shard().append(handled([of(1, "a")], all));
+    version += 1;
+    const { searches: _, ...earlier } = plane.now;
+    plane.now = { ...earlier, state: `epoch.${version}.mark`, shards: [0, 1] };
+    await shard().configure(plane.now);
+    await shard().append(open([of(2, "a")]));
+    expect(await totals()).toEqual({ 1: 2 });
+  });
+
   it("have nothing of a function whose logging was off", async () => {
     const all = [search(1, "")];
     await inForce(all, [{ scriptName: "off", windows: [{ fromMs: 0, untilMs: null }] }]);
@@ -125,6 +139,42 @@ describe("the counts of a search", () => {
     expect(counted).toBe(bare);
   });
 
+  it("say since when nothing is missing in them: not what other code has counted, or was in too large a text", async () => {
+    const one = search(1, "");
+    await inForce([one]);
+    const sinceMs = async () => addedSums(one, [await sums()], clock.nowMs()).sinceMs - NOON;
+    await shard().append(handled([of(1, "a")], [one]));
+    clock.advance(1_000);
+    await evictDurableObject(shard());
+    expect(await sinceMs()).toBe(0);
+    // As a release before searches, which leaves their column alone.
+    await runInDurableObject(shard(), (_log, { storage: { sql } }) => {
+      sql.exec("UPDATE state SET processed = processed + 1, routed = routed + 1");
+    });
+    await evictDurableObject(shard());
+    expect([await sinceMs(), await totals()]).toEqual([1_000, { 1: 1 }]);
+    clock.advance(1_000);
+    await shard().append(handled([of(2, "a")], [one]));
+    await evictDurableObject(shard());
+    expect([await sinceMs(), await totals()]).toEqual([1_000, { 1: 2 }]);
+    // The bucket of 1970 is in its window.
+    await inForce([{ ...one, alert: { ...ALERT, overMs: 86_400_000_000_000 } }]);
+    await runInDurableObject(shard(), (_log, { storage: { sql } }) => {
+      const [all, own] = JSON.parse(sql.exec<{ searches: string }>("SELECT searches FROM state").one().searches);
+      sql.exec(
+        "UPDATE state SET searches = ?",
+        JSON.stringify([all, { ...own, buckets: [[0, 1, "x".repeat(250_000)], ...own.buckets] }]),
+      );
+    });
+    clock.advance(1_000);
+    await shard().append(open([]));
+    expect([await sinceMs(), (await sums())[1]?.buckets]).toEqual([3_000, []]);
+    // A clock that was ahead says nothing for longer.
+    clock.advance(-2_500);
+    await shard().append(open([of(3, "a")]));
+    expect(await sinceMs()).toBe(500);
+  });
+
   it("fall out of the window a twelfth after its time, and stay in the total", async () => {
     const [one] = [search(1, "")];
     await inForce([one]);
@@ -142,7 +192,7 @@ describe("the counts of a search", () => {
     clock.advance(1);
     expect(await value()).toBe(1);
     await at(340_000, 4);
-    expect((await sums())[0]).toMatchObject({
+    expect((await own())[0]).toMatchObject({
       total: 4,
       buckets: [
         [expect.any(Number), 1, ""],

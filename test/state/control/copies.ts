@@ -32,8 +32,8 @@ export async function snapshot(): Promise<JobsSnapshot> {
 /** What a shard of the log decides by. */
 export const copyOf = (shard = 0): Promise<Omit<JobsSnapshot, "shards">> =>
   runInDurableObject(traceLog(env.TRACE_LOG, shard), (_log, { storage: { sql } }) => {
-    const { state, jobs, optOuts } = new JobsCopy(sql).all();
-    return { state, jobs: jobs.map(({ config }) => config), optOuts };
+    const { state, jobs, optOuts, searches } = new JobsCopy(sql).all();
+    return { state, jobs: jobs.map(({ config }) => config), optOuts, searches };
   });
 
 /** The job as its reader has it. */

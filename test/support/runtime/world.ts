@@ -375,7 +375,8 @@ export class World {
     const { problems, others } = await alive(() => log.problems());
     // A control plane that was restored begins anew.
     const isSame = (await this.#stamps()).join() === this.#searches.join();
-    const found = this.#searches.length > 0 && isSame ? (await alive(() => log.searchCounts())).flat() : null;
+    const found =
+      this.#searches.length > 0 && isSame ? (await alive(() => log.each((one) => one.searchCounts()))).flat() : null;
     const [all = 0, failed = 0] = this.#searches.map((key) =>
       sumOf(
         (found ?? []).filter(({ id, stamp }) => `${id} ${stamp}` === key),

@@ -1,5 +1,9 @@
 /** `/problems`: what it says of records that came through the queue, and what an owner decides. */
-import { describe, expect, it } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { TraceLog } from "../../../src/index.ts";
+import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { searchFor } from "../../operate/search/searched.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
@@ -122,6 +126,17 @@ describe("problems", () => {
     expect(await read(id)).toMatchObject({ state: "resolved", regressed: false, changed_by: "admin" });
   });
 
+  it("that are resolved are so although the clock of a shard was ahead", async () => {
+    const clock = setClock(NOON + HOUR_MS);
+    await createJob(freshBucket().name);
+    await deliver(messageOf(clock.nowMs(), "shop", threw("no order 1")));
+    clock.advance(-HOUR_MS);
+    const id = (await problems())[0]?.id ?? "";
+    await decide(id, { state: "resolved" });
+    await deliver(messageOf(NOON - 1, "shop", threw("no order 2")));
+    expect(await read(id)).toMatchObject({ state: "resolved", regressed: false, count: 2 });
+  });
+
   it("are ignored until a time, or until they are opened", async () => {
     const clock = setClock(NOON);
     await createJob(freshBucket().name);
@@ -160,19 +175,45 @@ describe("problems", () => {
   it("that are new, or came again, are findings", async () => {
     const clock = setClock(NOON);
     await createJob(freshBucket().name);
-    await deliver(messageOf(NOON, "shop", threw("no order 1")));
+    const ScriptVersion = { ID: "5b2c0f3e-0000-4000-8000-000000000000", Tag: "v7", Message: "" };
+    await deliver(messageOf(NOON, "shop", { ...threw("no order 1"), ScriptVersion }));
     const id = (await problems())[0]?.id ?? "";
-    const said = async () => {
+    const findings = async () => {
       clock.advance(20_000);
-      const { body } = await call<{ findings: { kind: string; problem?: string }[] }>("GET", "/logship/status");
-      return body.result.findings.filter(({ problem }) => problem === id).map(({ kind }) => kind);
+      const { body } = await call<{ findings: { kind: string; problem?: string; links: object }[] }>(
+        "GET",
+        "/logship/status",
+      );
+      return body.result.findings.filter(({ problem }) => problem === id);
     };
-    expect(await said()).toEqual(["problem_new"]);
+    const said = async () => (await findings()).map(({ kind }) => kind);
+    expect(await findings()).toMatchObject([{ kind: "problem_new", links: { version: "v7" } }]);
+    vi.spyOn(console, "warn").mockReturnValue();
+    const silent = vi.spyOn(TraceLog.prototype, "functionVersions").mockRejectedValue(new Error("refused") as never);
+    expect(await findings()).toMatchObject([{ kind: "problem_new", links: { version: "5b2c0f3e" } }]);
+    silent.mockRestore();
     await decide(id, { state: "resolved" });
     expect(await said()).toEqual([]);
     await deliver(messageOf(clock.nowMs(), "shop", threw("no order 2")));
     expect(await said()).toEqual(["problem_regressed"]);
     await decide(id, { state: "ignored" });
     expect(await said()).toEqual([]);
+  });
+
+  it("that come in the first minutes in which problems are known are not new: they were there before", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    await deliver(messageOf(NOON, "shop", threw("no order 1")));
+    expect(await problems("?state=new")).toHaveLength(1);
+    await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_log, { storage: { sql } }) => {
+      sql.exec("UPDATE schema_step SET applied_ms = iif(id < 4, 0, ?)", NOON);
+    });
+    clock.advance(5 * 60_000);
+    await deliver(messageOf(clock.nowMs(), "billing", threw("no bill 1")));
+    expect(await problems("?state=new")).toEqual([]);
+    expect(await problems()).toHaveLength(2);
+    clock.advance(1);
+    await deliver(messageOf(clock.nowMs(), "till", threw("no till 1")));
+    expect(await problems("?state=new")).toMatchObject([{ worker: "till" }]);
   });
 });

@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { TraceLog } from "../../../src/index.ts";
 import { readSnapshot } from "../../../src/ship/job/snapshot.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { SEARCH_ALERTS_MAX, SEARCHES_MAX } from "../../../src/state/control/saved-searches.ts";
@@ -66,11 +67,34 @@ describe("a saved search", () => {
     }
     expect((await change({ name: "None", query: "" })).body.result).toMatchObject({ alert: null, cost: null });
     expect((await call<Said>("GET", `/logship/searches/${id}`)).body.result.counts).toBeNull();
-    expect(await alerted()).toBeUndefined();
+    expect(await alerted()).toEqual([]);
     expect((await call<Said[]>("GET", "/logship/searches")).body.result).toMatchObject([{ id, name: "None" }]);
     expect((await call("DELETE", `/logship/searches/${id}`)).body.result).toEqual({ id });
     for (const method of ["GET", "DELETE"]) expect((await call(method, `/logship/searches/${id}`)).status).toBe(404);
     expect((await save()).body.result.id).toBeGreaterThan(id);
+  });
+
+  it("says what the shards count that answer, and which do not", async () => {
+    const { id } = (await save()).body.result;
+    await save({ name: "None", query: "" });
+    await controlPlane(env.CONTROL).join(1, "");
+    const counts = vi.spyOn(TraceLog.prototype, "searchCounts");
+    const reads = async () =>
+      Promise.all([
+        call<Said>("GET", `/logship/searches/${id}`).then(({ body }) => body.result.counts),
+        call<Said[]>("GET", "/logship/searches").then(({ body }) => body.result.map((each) => each.counts)),
+      ]);
+    const [well, silent] = [
+      { total: 0, standing: "well", silent_shards: [] },
+      { total: 0, standing: "unknown", silent_shards: [1] },
+    ];
+    expect(await reads()).toMatchObject([well, [well, null]]);
+    counts.mockImplementation(function (this: TraceLog) {
+      const { id } = (this as unknown as { ctx: DurableObjectState }).ctx;
+      if (id.name?.endsWith("1")) throw new Error("refused");
+      return [];
+    });
+    expect(await reads()).toMatchObject([silent, [silent, null]]);
   });
 
   it("is its owner's; who may edit sees and changes all", async () => {

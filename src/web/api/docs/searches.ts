@@ -57,11 +57,14 @@ export const SearchCounts = z.object({
   value: z.number().nullable().describe("Of the measure, now; null: no record has a value."),
   standing: z
     .enum(["past", "well", "unknown"])
-    .describe("Whether it is past its threshold now; `unknown`: `below`, before a whole time has passed."),
+    .describe(
+      "Whether it is past its threshold now; `unknown`: a shard is silent; or `below`, before a whole time has passed, or while records wait in the queue.",
+    ),
+  silent_shards: z.array(z.int()).describe("Shards of the log that did not answer: what they have is missing."),
 });
 
 export const CountedSearch = SavedSearch.extend({
-  counts: SearchCounts.nullable().describe("null: it has no alert; in a list also, if the log does not answer."),
+  counts: SearchCounts.nullable().describe("null: it has no alert."),
 }).meta({ id: "CountedSearch" });
 export type CountedSearch = z.infer<typeof CountedSearch>;
 

@@ -1,7 +1,7 @@
 /** Saved searches: a list, a form for each, and what its alert counts. */
 import type { Child, FC } from "hono/jsx";
 import { QUERY_MAX_UNITS } from "../../../../base/limits.ts";
-import { count, dollars } from "../../../../base/words.ts";
+import { count, dollars, plural } from "../../../../base/words.ts";
 import type { CountedSearch } from "../../../api/docs/searches.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, pathOf, seeOther, type View } from "../../page.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf, unnamed } from "../../parts/faults.tsx";
@@ -136,6 +136,7 @@ const About: FC<{ of: CountedSearch }> = ({ of }) => {
       "Counted",
       <>
         {count(counts.total)} since <Time at={counts.since} />
+        {counts.silent_shards.length > 0 && `. Missing: ${plural(counts.silent_shards.length, "shard")} not answering.`}
       </>,
     ]);
   if (cost !== null) rows.push(["Cost", `about ${dollars(cost.usd_per_million_events)} a million events`]);

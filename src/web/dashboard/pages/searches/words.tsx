@@ -43,8 +43,7 @@ export function alertWords({ measure: { op, of }, threshold, when, over, for: lo
 
 /** Where an alert stands. */
 export const Standing: FC<{ of: CountedSearch }> = ({ of: { alert, counts } }): Child => {
-  if (alert === null) return <span class="quiet">no alert</span>;
-  if (counts === null) return <span class="quiet">unknown</span>;
+  if (alert === null || counts === null) return <span class="quiet">no alert</span>;
   const value = counts.value === null ? "no value" : figure(counts.value);
   if (counts.standing === "unknown") return <State kind="quiet">{value}, not known yet</State>;
   return counts.standing === "well" ? (
