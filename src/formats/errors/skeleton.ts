@@ -38,6 +38,9 @@ export function skeletonOf(masked: string, least = LEAST): string {
 const CODED = /\{(?:code|error): ([^}#]+)\}/;
 const HOST = /(?<![\w.-])(?:[a-z-]+\.){1,5}[a-z]{2,20}(?![\w.-])/g;
 
+/** What is read or changed is at a service; what is posted may be anyone's webhook. */
+const READ = /\b(?:GET|HEAD|PUT|PATCH|DELETE) (?:https?:\/\/)?(?:#\.)?((?:[a-z-]+\.)+[a-z]{2,20})(?![\w.-])/;
+
 /** In its first clause: what has a name in the code or its tables, and that name. */
 const NAMED =
   /^(?:[\w#.]+: )*[^:#]*\b(?:property|properties|column|table|relation|view|index|trigger|field|header|method|function|module|binding|constraint|parameter|variable)(?: failed| name)?(?:: ?| (?='))('[^'#]+'|[a-z_$][\w$.]*|[A-Z][A-Z_]+)(?![^\s,;:.)])/;
@@ -52,7 +55,7 @@ const UNKNOWN = /((?:no such|unknown|unrecogni[sz]ed|duplicate) (?!error|reason)
 function told(masked: string): string[] {
   const text = masked.split(/[,;(]/, 1)[0] ?? "";
   const code = /\b5xx\b/.test(masked) ? undefined : CODED.exec(text)?.[1];
-  const host = text.match(HOST)?.find(isService);
+  const host = text.match(HOST)?.find(isService) ?? READ.exec(text)?.[1];
   const named = NAMED.exec(text)?.[1];
   return [code, host, named].filter((each) => each !== undefined);
 }

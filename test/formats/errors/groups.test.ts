@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { causeOf, type Known, problemId, sameAs } from "../../../src/formats/errors/fingerprint.ts";
 import { skeletonOf } from "../../../src/formats/errors/skeleton.ts";
+import { fourthErrors } from "./fourth-errors.ts";
 import { type MadeError, madeErrors } from "./made-errors.ts";
 import { moreErrors } from "./more-errors.ts";
 import { thirdErrors } from "./third-errors.ts";
@@ -27,6 +28,7 @@ const SETS: readonly [string, (seed: number) => readonly Made[]][] = [
   ["a shop's", madeErrors],
   ["other software's", moreErrors],
   ["a company's", thirdErrors],
+  ["several teams'", fourthErrors],
 ];
 
 describe.each(SETS)("1,000 errors of 30 causes, %s", (_whose, made) => {
@@ -71,6 +73,7 @@ describe("two messages of two causes", () => {
     ["POST https://api.stripe.com/v1/charges failed", "POST https://api.github.com/v1/charges failed"],
     ["fetch failed: https://api.stripe.com/v1", "fetch failed: https://storage.googleapis.com/v1"],
     ["getaddrinfo ENOTFOUND api.stripe.com", "getaddrinfo ENOTFOUND api.github.com"],
+    ["GET https://rates.bank.example/v1 timed out", "GET https://vat.office.example/v1 timed out"],
     // Titles.
     ["Invalid Token", "Invalid Session"],
     ["Invalid Token for user 7", "Invalid Session for user 7"],
@@ -93,6 +96,8 @@ describe("two messages of one cause", () => {
     ["Invalid Token of Alice Smith", "Invalid Token of Bob Jones"],
     ["webhook to https://hooks.alice-bakery.com/x failed", "webhook to https://hooks.bobs-cars.com/x failed"],
     ["POST https://acme.myshopify.com/x failed", "POST https://tenant-7.myshopify.com/x failed"],
+    ["POST https://hooks.alice-bakery.com/x failed", "POST https://hooks.bobs-cars.com/x failed"],
+    ["GET https://a1.shop.example/x failed", "GET https://b2.shop.example/x failed"],
     ["Domain alice.com is not verified", "Domain bob.org is not verified"],
     ["no such table: tenant_42_orders", "no such table: tenant_7_orders"],
     ['payload {"type":"user","name":"Alice"} refused', 'payload {"type":"admin","name":"Bob"} refused'],
