@@ -13,10 +13,10 @@ const LONG_MAX = 20_000;
 /** Masks of messages that came before, and of what numbers leave of them. */
 const whole = new Map<string, string>();
 const known = new Map<string, string>();
-/** Either is cleared when it has so many. */
+/** Each such memory is cleared when it has so many. */
 const KNOWN_MAX = 500;
 
-function note(into: Map<string, string>, text: string, mask: string): string {
+export function note(into: Map<string, string>, text: string, mask: string): string {
   if (into.size >= KNOWN_MAX) into.clear();
   into.set(text, mask);
   return mask;

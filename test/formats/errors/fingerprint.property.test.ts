@@ -282,6 +282,15 @@ describe("the top frame", () => {
     expect(topFrame(stack(...foreign))).toBe("");
   });
 
+  it("is the same behind any message, and when it comes again", () => {
+    const frames = stack("load (worker.js:1:1)", "Object.fetch (worker.js:2:2)");
+    for (const head of ["", "Error: a\n", "Error: b\n  c\n", `Error: ${"long ".repeat(2_000)}\n`, "Error: a\n"])
+      expect(topFrame(head + frames)).toBe("load");
+    expect(topFrame(frames.replace("load", "save"))).toBe("save");
+    const all = Array.from({ length: 1_200 }, (_, n) => `load${"bdfghk"[n % 6]}`);
+    expect(all.map((name, n) => topFrame(stack(`${name} (worker.js:${n}:1)`)))).toEqual(all);
+  });
+
   it("is bounded", () => {
     expect(topFrame(stack(`${"x".repeat(900)} (index.js:1:1)`))).toHaveLength(80);
     for (const hostile of ["    at ", "(", "at x (", "\n", "    at x (a:1:1", " "])

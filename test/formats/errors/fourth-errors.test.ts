@@ -1,4 +1,4 @@
-/** What the fourth made errors promise: without it, what is measured with them would mean nothing. */
+/** What the fourth made errors promise: else what is measured with them would mean nothing. */
 import { describe, expect, it } from "vitest";
 import { type FourthError, fourthErrors } from "./fourth-errors.ts";
 
