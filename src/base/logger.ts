@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { withoutSecrets } from "./secret-shapes.ts";
 
 /** Fields of a line besides its message: JSON without secrets. docs/log-lines.md lists them. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -31,24 +32,17 @@ const ERROR_TEXT_MAX = 300;
 const LOOKED_AT_MAX = 4_096;
 
 /**
- * Patterns of secrets in foreign text; each match becomes `****`. Of a URL only scheme and host
- * stay: the rest may grant access (signed queries, webhook paths, user info, destinations with
- * keys).
+ * What of foreign text is masked beside {@link withoutSecrets}. Of a URL only scheme and host stay:
+ * the rest may grant access (signed queries, webhook paths, user info, destinations with keys).
  */
-const SECRET_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
+const FOREIGN_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
   // `JSON.parse` quotes its input.
   [/(?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON/g, '"****" is not valid JSON'],
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]*@)?([^\s/?#"'<>@]*)(?:[/?#][^\s"'<>]*)?/gi, "$1$2/****"],
-  [/\b(Bearer|Basic|AWS4-HMAC-SHA256)\s+[^"'<>]*/gi, "$1 ****"],
-  [
-    /([\w-]{0,40}(?:secret|token|passw(?:or)?d|api[-_ ]?key|auth[-_ ]?key|access[-_ ]?key|signature|credential|authorization|challenge)[\w-]{0,40}["']?\s*[=:]\s*["']?)(?:(?<=")(?:[^"\\]|\\.)*|(?<=')(?:[^'\\]|\\.)*|[^\s"'&,;<>]+)/gi,
-    "$1****",
-  ],
-  [/\blogship_(token|key)_[\w-]*/g, "logship_$1_****"],
-  [/\bA[KS]IA[A-Z0-9]{8,}/g, "****"],
-  // Keys, hashes, tokens: no word is that long.
-  [/[A-Za-z0-9+/_=-]{32,}/g, "****"],
 ];
+
+/** Keys, hashes, tokens: no word is that long. */
+const LONG = /[A-Za-z0-9+/_=-]{32,}/g;
 
 /**
  * An error for a log line: name and message on one line, at most {@link ERROR_TEXT_MAX} units, with
@@ -71,6 +65,7 @@ function masked(text: string): string {
   // A truncated secret may match no pattern.
   if (text.length > LOOKED_AT_MAX) known = known.replace(/\S+$/, "");
   known = known.replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, " ");
-  for (const [shape, becomes] of SECRET_SHAPES) known = known.replace(shape, becomes);
+  for (const [shape, becomes] of FOREIGN_SHAPES) known = known.replace(shape, becomes);
+  known = withoutSecrets(known, "****").replace(LONG, "****");
   return known.length <= ERROR_TEXT_MAX ? known : `${known.slice(0, ERROR_TEXT_MAX).toWellFormed()}…`;
 }

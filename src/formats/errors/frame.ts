@@ -1,3 +1,5 @@
+import { note } from "./mask.ts";
+
 /** What of a stack is read: the frames of interest are at its top. */
 const READ_MAX = 4_096;
 
@@ -18,13 +20,27 @@ export const SHORT = /^(?:[\w$]{1,2}|(?=.*[\d$_])[\w$]{3}|[a-z][A-Z]\w|[a-z]\w?[
 const EVERYWHERE =
   /^(?:fetch|scheduled|queue|tail|email|alarm|trace|test|run|main|handler?|webSocket(?:Message|Close|Error)|next|then|invoke)$|^(?:Promise|Array|Map|Set|JSON|String|RegExp|Reflect|(?:Readable|Writable|Transform)Stream|EventTarget|WebSocket|AsyncGenerator)\.|^\$/;
 
+/** Top frames of stacks that came before: most errors come from few places. */
+const known = new Map<string, string>();
+
+/** Longest stack that is remembered, in UTF-16 code units. */
+const KNOWN_UNITS = 1_500;
+
 /**
  * The name of the topmost function of the Worker's own in a stack of V8, as far as the next
  * deployment will call it the same: lines, columns and files change with each, and so do the names
  * that a minifier gives; names of methods stay. "": there is none.
  */
 export function topFrame(stack: string): string {
-  const text = stack.slice(0, READ_MAX);
+  if (stack === "") return "";
+  // The message before the frames differs.
+  const from = stack.startsWith("    at ") ? 0 : Math.max(0, stack.indexOf("\n    at "));
+  const frames = stack.slice(from, from + READ_MAX);
+  if (frames.length > KNOWN_UNITS) return ownIn(frames);
+  return known.get(frames) ?? note(known, frames, ownIn(frames));
+}
+
+function ownIn(text: string): string {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);
     const line = text.slice(from, end === -1 ? text.length : end);

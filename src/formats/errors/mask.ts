@@ -1,4 +1,5 @@
 import { cut } from "../../base/bytes.ts";
+import { withoutSecrets } from "../../base/secret-shapes.ts";
 import { isGibberish } from "./gibberish.ts";
 
 /** Longest masked message, in UTF-16 code units. */
@@ -12,21 +13,21 @@ const LONG_MAX = 20_000;
 /** Masks of messages that came before, and of what numbers leave of them. */
 const whole = new Map<string, string>();
 const known = new Map<string, string>();
-/** Either is cleared when it has so many. */
+/** Each such memory is cleared when it has so many. */
 const KNOWN_MAX = 500;
 
-function note(into: Map<string, string>, text: string, mask: string): string {
+export function note(into: Map<string, string>, text: string, mask: string): string {
   if (into.size >= KNOWN_MAX) into.clear();
   into.set(text, mask);
   return mask;
 }
 
 /**
- * A message without what differs each time: ids, numbers, times, addresses, paths, quoted values,
- * JSON are `#`. Of JSON, its code stays; of an address of the web, the end of its host. All that is
- * masked looks the same, as an id of ten characters may be all digits, or all letters. Masking
- * twice changes nothing. Cut to {@link MESSAGE_MAX}; takes linear time, and reads as much as
- * {@link READ_MAX} says.
+ * A message without secrets, and what differs each time: ids, numbers, times, addresses, paths,
+ * quoted values, JSON are `#`. Of JSON, its code stays; of an address of the web, the end of its
+ * host. All that is masked looks the same, as an id of ten characters may be all digits, or all
+ * letters. Masking twice changes nothing. Cut to {@link MESSAGE_MAX}; takes linear time, and reads
+ * as much as {@link READ_MAX} says.
  */
 export function masked(message: string): string {
   const before = whole.get(message);
@@ -49,7 +50,13 @@ function settled(text: string, round: number): string {
 }
 
 /** The class of a status stays: `4xx` and `5xx` are different problems. */
-const STATUS = /\b(status(?: ?code)?[:=]? ?|HTTP[ /:]*)([1-5])\d\d(?!\d)/gi;
+const STATUS = /\b(status(?:[ _]?code)?["']?[:=]? ?|HTTP[ /:]*)([1-5])\d\d(?!\d)/gi;
+
+/** Products and standards whose digits are of their names. */
+const TERMS =
+  "R2|D1|S3|EC2|Auth0|Neo4j|OAuth2|HTTP[23]|IPv[46]|ipv[46]|X509|(?:SHA|sha)-?(?:1|256|384|512)|MD5|md5|[HREP]S256|[Bb]ase(?:32|58|64)|(?:UTF|utf)-?(?:8|16)|CRC32|2FA|3DS|[Kk]8s";
+const TERM = new RegExp(`^(?:${TERMS})$`);
+const HAS_TERM = new RegExp(`(?<![A-Za-z0-9])(?:${TERMS})(?![A-Za-z0-9])`);
 
 /** UUIDs, words of hexadecimal digits, and numbers. */
 const NUMBERS =
@@ -60,10 +67,17 @@ const NUMBERS =
  * that the rest can tell them.
  */
 function withoutNumbers(message: string): string {
-  const text = /status|http/i.test(message) ? message.replace(STATUS, "$1$2xx") : message;
-  const plain = text.replace(NUMBERS, "0");
+  const safe = withoutSecrets(message, "#");
+  const text = /status|http/i.test(safe) ? safe.replace(STATUS, "$1$2xx") : safe;
+  const plain = HAS_TERM.test(text) ? text.replace(TERMS_AND_NUMBERS, termOf) : text.replace(NUMBERS, "0");
   // What is quoted in JSON may be a code.
   return /["'`]/.test(plain) && !/[{[]/.test(plain) ? plain.replace(PLAIN_QUOTED, quotedOf) : plain;
+}
+
+const TERMS_AND_NUMBERS = new RegExp(`(?-i:${HAS_TERM.source})|${NUMBERS.source}`, "gi");
+
+function termOf(found: string): string {
+  return TERM.test(found) ? found : "0";
 }
 
 function details(text: string): string {
@@ -109,7 +123,7 @@ const VALUES = new RegExp(
     `(?<![\\p{L}\\p{N}_.+%@-])[\\p{L}\\p{N}_.+%-]{1,64}@[\\p{L}\\p{N}-]{1,63}(?:\\.[\\p{L}\\p{N}-]{1,63})+`,
     `(?<![\\p{L}\\p{N}:])(?:[0-9a-fA-F]{0,4}:){2,9}[0-9a-fA-F]{0,4}(?![\\p{L}\\p{N}:])`,
     `(?<![\\p{L}\\p{N}\\])}#/\\\\])(?:[A-Za-z]:\\\\|~/|\\.{0,2}[/\\\\])(?=[^\\s]{0,20}[\\p{L}\\p{N}#_-])[^\\s"'\`,;()<>|]+)`,
-    `((?<![\\p{L}\\p{N}])[\\w.-]{0,20}(?:[iI][dD]|[kK]ey|KEY|[tT]oken|TOKEN|[pP]ass(?:word|wd|phrase)?|PASS(?:WORD|WD)?|[pP]wd|PWD|[sS]ecret|SECRET|hash|sha|etag|uuid|user|email|name|session|ray)[=:](?!null|undefined|[\\s/])["']?[^\\s"',;&)}\\]]+["']?)`,
+    `((?<![\\p{L}\\p{N}])[\\w.-]{0,20}(?:[iI][dD]|[kK]ey|KEY|[pP]ass|PASS|hash|sha|etag|uuid|user|email|name|session|ray)[=:](?!null|undefined|[\\s/])["']?[^\\s"',;&)}\\]]+["']?)`,
     `((?<![\\w+/=-])[\\w+/=-]{14,}(?![\\w+/=-]|[.@~%]\\w))`,
     `((?<![\\w.@~%+=-])[\\w.@~%+=-]{1,100}(?:/[\\w.@~%+=-]{1,100})+)`,
     `(?:(?<![\\p{L}\\p{N}_.-])[\\p{L}\\p{N}_-]{1,100}(?:\\.[\\p{L}\\p{N}_-]{1,60}){0,3}\\.${FILE}(?![\\p{L}\\p{N}]))`,
@@ -130,17 +144,28 @@ function maskedValue(text: string, ...[url, keyed, blob, path, host, word]: Valu
   return keyed === undefined ? "#" : `${text.slice(0, /[=:]/.exec(text)?.index)}=#`;
 }
 
-/** Its scheme, and the last two parts of its host: whose service it is. */
+/** Its scheme, and of its host what {@link hostOf} says. */
 function urlOf(url: string): string {
   const [, scheme = "", host = ""] = /^([^:]+):\/\/(?:[^/?#@]*@)?((?:#\.)?[\w.-]*)/.exec(url) ?? [];
   return host === "" ? "#" : `${scheme}://${hostOf(host)}/#`;
 }
 
+/** Names of hosts of a service; a customer's has the customer's. */
+const SERVICE = /^(?:[a-z]+-)?(?:apis?|auth|oauth|login|accounts|graph|gateway|rpc|identity)$|^[a-z]{3,}apis$/;
+
+/** The last two parts: whose service it is. Of one whose name says that it is an API, all. */
 function hostOf(host: string): string {
   const parts = host.split(".");
   const last = parts.slice(-2).map(wordOf);
+  if (isService(host)) return host;
   if (last.every((each) => each.includes("#"))) return "#";
   return parts.length > 2 ? `#.${last.join(".")}` : last.join(".");
+}
+
+/** Whether each customer calls it the same. */
+export function isService(host: string): boolean {
+  const parts = host.split(".");
+  return parts.slice(0, -1).some((part) => SERVICE.test(part)) && parts.every((part) => wordOf(part) === part);
 }
 
 /** Quoted texts after these are names in the code, not values. */
@@ -177,7 +202,7 @@ function pathOf(path: string): string {
  * front of `-` or `_` is often the name of what the id is of.
  */
 function wordOf(word: string): string {
-  if (/^[1-5]xx$/.test(word)) return word;
+  if (/^[1-5]xx$/.test(word) || TERM.test(word)) return word;
   if (isRandom(word)) return `${/^(?:[a-z]{2,7}_){1,2}(?=[A-Za-z0-9]{6,}$)/.exec(word)?.[0] ?? ""}#`;
   const hasDigit = /\p{N}/u.test(word);
   if (!hasDigit && word.length < 6) return word;
@@ -187,6 +212,7 @@ function wordOf(word: string): string {
 
 function partOf(part: string, isMixed: boolean): string {
   if (/\p{N}/u.test(part)) {
+    if (TERM.test(part)) return part;
     if (/^[A-Z]0$/.test(part)) return `${part[0]}#`;
     // Texts without blanks: 订单123未找到.
     return /[^ -\u024f]/.test(part) ? part.replace(/[ -\u024f]*\p{N}+[ -\u024f]*/gu, "#") : "#";
@@ -237,13 +263,41 @@ function collapsed(text: string): string {
   return short.replace(UNITS, "#").replace(ROW, "#");
 }
 
-const CODE =
-  /(?:^|[{,\s"'])(?:code|errorCode|error_code|error)["']?\s*[:=]\s*["']?([A-Za-z][A-Za-z_.-]{2,39})["']?\s*(?:[,}\]]|$)/;
+/** Names of a code, the surest first. Under the others stand values as well. */
+const CODED = ["code", "errorcode", "error_code", "errno", "error", "type", "name", "status"];
+const OF_TYPES = CODED.indexOf("type");
+
+const PAIRS =
+  /(?<![\w-])(code|error_?code|errno|error|type|name|status)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z][\w.-]{2,39}|[45]xx)\\?["']?\s*(?=[,}\]]|$)/gi;
+
+/** As constants and classes of errors are written; a word alone may be what someone typed in. */
+const CONSTANT = /^[45]xx$|^[A-Z]{2,}[A-Z_]*$|(?:Error|Exception)$|^[a-z]+(?:[_.-][a-z]+)+$|^(?:[A-Z][a-z]+){2,}$/;
+const FAULT = /^[45]xx$|(?:[Ee]rror|[Ee]xception|[Ff]ault)$|^(?:invalid|not|too|un\w+|missing|failed)[_-]/;
+/** Of an error: what stands beside a code that is one word. */
+const TELLS = /["']?(?:message|msg|errors?|detail|title|description|status|syscall)["']?\s*[:=]/i;
+
+/**
+ * What a JSON or logged object says went wrong, as `code: …`, or of one word as `error: …`;
+ * undefined: nothing. @param isTold in words, too, which say more than a type.
+ */
+function codeIn(object: string, isTold: boolean): string | undefined {
+  let [code, best]: [string | undefined, number] = [undefined, isTold ? OF_TYPES : CODED.length];
+  for (const [, name = "", value = ""] of object.matchAll(PAIRS)) {
+    const rank = CODED.indexOf(name.toLowerCase());
+    const isConstant = CONSTANT.test(value);
+    const isCode = rank < OF_TYPES ? isConstant || TELLS.test(object) : isConstant && FAULT.test(value);
+    if (isCode && rank < best) [code, best] = [`${isConstant ? "code" : "error"}: ${value}`, rank];
+  }
+  return code;
+}
 
 /** What an answer says went wrong. */
 const SAID = /"(?:message|error_description|detail|title)"\s*:\s*"((?:[^"\\]|\\.){3,120})/;
 
-/** JSON, and objects as they are logged, as `{#}` and what it says, or as `{code: …}`. */
+/**
+ * JSON, and objects as they are logged, as `{#}` and what it says, or as `{code: …}`; a list, which
+ * is of several, as `[code: …]`.
+ */
 function withoutJson(text: string): string {
   if (!/[{[]/.test(text)) return text;
   let [out, from] = ["", 0];
@@ -251,9 +305,11 @@ function withoutJson(text: string): string {
     const isObject = text[at] === "{" && !(/["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + 1]);
     if (!isObject && !(text[at] === "[" && /^\[ ?["'{[\]0-9-]/.test(text.slice(at, at + 3)))) continue;
     const end = endOf(text, at);
-    const [, code] = CODE.exec(text.slice(at + 1, Math.min(end, at + 600))) ?? [];
-    const [, said = ""] = text[at] === "{" ? (SAID.exec(text.slice(at, Math.min(end, at + 600))) ?? []) : [];
-    out += text.slice(from, at) + (code === undefined ? `{#} ${said.replace(/[{}[\]"\\]+/g, " ")}` : `{code: ${code}}`);
+    const read = text.slice(at, Math.min(end, at + 600));
+    const [, said = ""] = isObject ? (SAID.exec(read) ?? []) : [];
+    const code = codeIn(read, said !== "");
+    const told = isObject ? `{${code}}` : `[${code}]`;
+    out += text.slice(from, at) + (code === undefined ? `{#} ${said.replace(/[{}[\]"\\]+/g, " ")}` : told);
     from = end;
     at = end - 1;
   }

@@ -43,6 +43,11 @@ export function otherUnitOf(time: unknown): string | null {
   return OTHER_UNITS.find(([, n]) => time >= FROM_S * n && time < TO_S * n)?.[0] ?? null;
 }
 
+/** When an event was, in ms since the epoch: senders that tell seconds mean the same. */
+export function eventMs(time: number): number {
+  return otherUnitOf(time) === "seconds" ? time * 1_000 : time;
+}
+
 /** Whether a time is of these centuries in milliseconds, and so in no other unit. */
 export function isInMs(time: number): boolean {
   return time >= FROM_S * 1_000 && time < TO_S * 1_000;

@@ -39,7 +39,10 @@ export interface ErrorCount extends Cause {
   /** Of the problem, as of {@link problemId}; {@link OTHER}: of those that are not told apart. */
   id: string;
   count: number;
-  /** Times of the first and of the latest event, in ms since the epoch, and their ray ids. */
+  /**
+   * Times of the first and of the latest event as their records have them, by which these are
+   * found: see `eventMs`. And their ray ids.
+   */
   firstMs: number;
   lastMs: number;
   /** "": it has none. */

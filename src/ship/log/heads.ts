@@ -3,7 +3,7 @@ import { type Cause, causeOf, NAME_MAX, problemId } from "../../formats/errors/f
 import type { Loaded } from "../../formats/queue/load-records.ts";
 import { idOf } from "../../formats/queue/message.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
-import { otherUnitOf } from "../../formats/record/record.ts";
+import { eventMs } from "../../formats/record/record.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { PartFunction, PartHead } from "./append-types.ts";
 import {
@@ -39,9 +39,9 @@ export function headOf({ message, records, bytes }: Loaded): PartHead {
       own = new FunctionTally(scriptName, source);
       functions.set(scriptName, own);
     }
-    const isInSeconds = otherUnitOf(whole.EventTimestampMs) === "seconds";
-    inSeconds += Number(isInSeconds);
-    own.add(whole, whole.EventTimestampMs * (isInSeconds ? 1_000 : 1));
+    const atMs = eventMs(whole.EventTimestampMs);
+    inSeconds += Number(atMs !== whole.EventTimestampMs);
+    own.add(whole, atMs);
   }
   return {
     ...idOf(message),
@@ -188,7 +188,7 @@ export class HealthTally {
     const isBad = isFailed(record.Outcome, isServerError ? status : 0);
     if (isBad) {
       this.#failed += 1;
-      this.#firstFailureMs = Math.min(this.#firstFailureMs, record.EventTimestampMs);
+      this.#firstFailureMs = Math.min(this.#firstFailureMs, eventMs(record.EventTimestampMs));
     }
     if (isBad || hasThrown || hasLogged) this.#addError(record, causeIn(record, status, hasThrown, hasLogged));
   }
@@ -215,8 +215,8 @@ export class HealthTally {
       return;
     }
     error.count += 1;
-    if (atMs < error.firstMs) Object.assign(error, { firstMs: atMs, firstRay: ray });
-    if (atMs < error.lastMs) return;
+    if (eventMs(atMs) < eventMs(error.firstMs)) Object.assign(error, { firstMs: atMs, firstRay: ray });
+    if (eventMs(atMs) < eventMs(error.lastMs)) return;
     error.lastMs = atMs;
     error.lastRay = ray;
   }

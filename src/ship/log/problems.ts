@@ -1,6 +1,7 @@
 import { cut, utf8Length } from "../../base/bytes.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import { sameAs } from "../../formats/errors/fingerprint.ts";
+import { eventMs } from "../../formats/record/record.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { CountedPart } from "./counted.ts";
@@ -248,7 +249,8 @@ function put<T extends Seen>(into: Map<string, T>, one: T): void {
 }
 
 function added<T extends Seen>(a: T, b: T): T {
-  const [first, last] = [b.firstMs < a.firstMs ? b : a, b.lastMs >= a.lastMs ? b : a];
+  const first = eventMs(b.firstMs) < eventMs(a.firstMs) ? b : a;
+  const last = eventMs(b.lastMs) >= eventMs(a.lastMs) ? b : a;
   return {
     ...{ ...b, ...a, count: a.count + b.count },
     ...{ firstMs: first.firstMs, firstRay: first.firstRay, lastMs: last.lastMs, lastRay: last.lastRay },

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import type { Platform } from "../../base/platform.ts";
 import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
+import { eventMs } from "../../formats/record/record.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import {
   addedHealth,
@@ -123,7 +124,7 @@ function errorsIn(found: readonly RanIn[], problems: readonly Problem[]): Functi
   const errors = problems
     .flatMap((problem) => ({ problem, count: problem.ids.reduce((sum, id) => sum + (counts.get(id) ?? 0), 0) }))
     .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count || b.problem.lastMs - a.problem.lastMs);
+    .sort((a, b) => b.count - a.count || eventMs(b.problem.lastMs) - eventMs(a.problem.lastMs));
   return fairly(errors, ERRORS_SHOWN, ({ problem }) => problem.source)
     .sort((a, b) => b.count - a.count)
     .map(({ problem, count }) => presentError(problem, count));
@@ -150,7 +151,7 @@ function quantiles(sketch: Health["wall"]): { p50: number; p95: number; p99: num
 function presentError(problem: Problem, count: number): FunctionHealth["errors"][0] {
   const { id, scriptName, name, message, firstMs, firstRay, lastMs, lastRay } = problem;
   return {
-    ...{ id, name, message, count, first: isoTime(firstMs), last: isoTime(lastMs) },
+    ...{ id, name, message, count, first: isoTime(eventMs(firstMs)), last: isoTime(eventMs(lastMs)) },
     first_record: recordOf(scriptName, firstMs, firstRay),
     record: recordOf(scriptName, lastMs, lastRay),
   };

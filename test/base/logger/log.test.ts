@@ -90,7 +90,7 @@ describe("the text of an error", () => {
       'Error: at "https://host.example/****"',
     ],
     ["of a destination, its bucket", new Error(`no destination: ${CONF}`), "Error: no destination: s3://bucket/****"],
-    ["none of a bearer", new Error("sent Authorization: Bearer short-one"), "Error: sent Authorization: **** ****"],
+    ["none of a bearer", new Error("sent Authorization: Bearer short-one"), "Error: sent Authorization: ****"],
     ["nor of one that stands alone", new Error("Bearer short-one"), "Error: Bearer ****"],
     [
       "none of a signature",

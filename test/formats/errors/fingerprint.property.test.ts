@@ -94,6 +94,13 @@ describe("a masked message", () => {
       fc.string({ unit: fc.constantFrom(..."ab0#'\"{}[]/\\:.@=-_ ,é訂"), maxLength: 300 }),
       ...CAUSES.map(message),
       fc.array(fc.oneof(...CAUSES.map(message)), { maxLength: 6 }).map((all) => all.join(" ")),
+      fc
+        .array(
+          fc.constantFrom(
+            ..."code error name: { } [ ] , \" ' = NOT_FOUND bad_id token password: is R2 api.a.com 404 # x".split(" "),
+          ),
+        )
+        .map((all) => all.join(" ")),
     );
     fc.assert(
       fc.property(text, (each) => {
@@ -104,6 +111,53 @@ describe("a masked message", () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+});
+
+describe("a secret", () => {
+  const word = of(LOWER, [6, 12]).filter((each) => /^[b-df-hj-np-tv-xz]/.test(each));
+  const phrase = fc.array(word, { minLength: 1, maxLength: 4 });
+  const secret = phrase.chain((words) => fc.constantFrom(words.join("-"), words.join("_"), words.join(" ")));
+  const WAYS: readonly ((secret: string) => string)[] = [
+    (it) => `password: ${it}`,
+    (it) => `login failed, passwd = ${it}; try again`,
+    (it) => `The client_secret => '${it}' is wrong`,
+    (it) => `X-Auth-Key:\t${it}`,
+    (it) => `access token: expected ${it}`,
+    (it) => `Passwort: ${it}`,
+    (it) => `密码：${it}`,
+    (it) => `verification code: ${it}`,
+    (it) => `Authorization: Bearer ${it}`,
+    (it) => `Authorization: ${it} ${it}`,
+    (it) => `Cookie: theme=dark; sid=${it}`,
+    (it) => `sent Bearer ${it}`,
+    (it) => `sent Bearer token ${it}`,
+    (it) => `{"user":7,"password":"${it}","code":"NOT_FOUND"}`,
+    (it) => `refused {"token":{"code":"${it.split(/\W/, 1)[0]?.replaceAll("_", "")}"}}`,
+    (it) => `{"message":"password: ${it}"}`,
+    (it) => `{\\"password\\":\\"${it}\\"} is refused`,
+    (it) => `<password>${it.replaceAll(" ", "-")}</password>`,
+    (it) => `ran login --password ${it.replaceAll(" ", "-")} twice`,
+    (it) => `the key sk-proj-${it.replaceAll(" ", "-")} is revoked`,
+    (it) => `https://user:${it.replaceAll(" ", "-")}@db.example.com/x refused`,
+  ];
+
+  it.each(WAYS)("leaves no word of it: %s", (way) => {
+    for (const each of fc.sample(secret, { numRuns: 300, seed: 38 })) {
+      const mask = masked(way(each));
+      expect(each.split(/[-_ ]/).filter((part) => mask.includes(part))).toEqual([]);
+    }
+  });
+
+  it.each([
+    "token: expired",
+    "Bearer token is missing",
+    "Invalid password: too short",
+    "Missing secret: STRIPE_KEY",
+    "Basic plan has no exports",
+    "Token limit reached",
+  ])("is not what is said of one: %s", (text) => {
+    expect(masked(text)).toBe(text);
   });
 });
 
@@ -163,6 +217,15 @@ describe("a message", () => {
       "eyJ",
       "0s ",
       "\\u0000",
+      "token",
+      "token: ",
+      "token: the ",
+      "Bearer is ",
+      "password ='",
+      "<token",
+      "a-api.",
+      "{code:a_b,",
+      "R2 ",
     ];
     for (const piece of pieces)
       for (let n = 0; n < 20; n++) {
@@ -217,6 +280,15 @@ describe("the top frame", () => {
       "chargeCard",
     );
     expect(topFrame(stack(...foreign))).toBe("");
+  });
+
+  it("is the same behind any message, and when it comes again", () => {
+    const frames = stack("load (worker.js:1:1)", "Object.fetch (worker.js:2:2)");
+    for (const head of ["", "Error: a\n", "Error: b\n  c\n", `Error: ${"long ".repeat(2_000)}\n`, "Error: a\n"])
+      expect(topFrame(head + frames)).toBe("load");
+    expect(topFrame(frames.replace("load", "save"))).toBe("save");
+    const all = Array.from({ length: 1_200 }, (_, n) => `load${"bdfghk"[n % 6]}`);
+    expect(all.map((name, n) => topFrame(stack(`${name} (worker.js:${n}:1)`)))).toEqual(all);
   });
 
   it("is bounded", () => {

@@ -81,6 +81,15 @@ describe("a record with an error", () => {
     expect(errorsOf(first as RecordLine, ...others)).toMatchObject([{ count: 3, firstMs: 500, lastMs: 900 }]);
   });
 
+  it("of a sender that tells seconds is in the order of time, and found by the time that it has", () => {
+    const [old, later] = [NOON / 1_000, NOON + 5_000];
+    const records = [later, old, old + 2].map((EventTimestampMs) => line(threw("late", { EventTimestampMs })));
+    expect(errorsOf(...records)).toMatchObject([{ count: 3, firstMs: old, lastMs: later }]);
+    const tally = new HealthTally('"shop"');
+    for (const record of records) tally.add(record);
+    expect(tally.sum().firstFailureMs).toBe(NOON);
+  });
+
   it("is counted, however many problems there are", () => {
     const cause = fc.record({ n: fc.nat({ max: 200 }), kind: fc.constantFrom("threw", "logged", "status", "well") });
     const letters = (n: number): string => [...`${n}`].map((digit) => "bdfgklmnpr"[Number(digit)]).join("a");

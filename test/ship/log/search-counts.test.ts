@@ -166,6 +166,7 @@ describe("the counts of a search", () => {
         JSON.stringify([all, { ...own, buckets: [[0, 1, "x".repeat(250_000)], ...own.buckets] }]),
       );
     });
+    await evictDurableObject(shard());
     clock.advance(1_000);
     await shard().append(open([]));
     expect([await sinceMs(), (await sums())[1]?.buckets]).toEqual([3_000, []]);
