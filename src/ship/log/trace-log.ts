@@ -100,7 +100,7 @@ interface Added extends Appended {
   /** Position of what is new; null: nothing of it is kept. */
   n: number | null;
   counted: readonly CountedPart[];
-  /** A saved search may have passed its threshold. */
+  /** A saved search may have passed its threshold, or a problem is new here. */
   hasCrossed: boolean;
 }
 
@@ -299,7 +299,7 @@ export class TraceLog extends DurableObject<Env> {
     return searches.length === 0 ? new Map() : searchedIn(offers, searches, append, readMacKeys(this.env));
   }
 
-  /** @returns whether a saved search may have passed its threshold. */
+  /** @returns as of {@link Added}: `hasCrossed`. */
   #count(
     counted: readonly CountedPart[],
     searched: AddedSearches,
@@ -320,7 +320,7 @@ export class TraceLog extends DurableObject<Env> {
       },
       nowMs,
     );
-    return hasCrossed;
+    return hasCrossed || this.#problems.hasNew;
   }
 
   /**
