@@ -15,7 +15,7 @@ let world: IncidentWorld;
 let player: Player;
 let said: string[];
 beforeAll(async () => {
-  world = await IncidentWorld.on(stage(), Date.now() - QUICK_MS);
+  world = await IncidentWorld.on(stage().shipper, Date.now() - QUICK_MS);
   await world.happened(Date.now());
   await world.settled();
   await world.found("function_failing");

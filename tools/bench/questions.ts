@@ -12,13 +12,15 @@ import {
   alertRows,
   failingFromMs,
   isOfCron,
+  messagesOf,
   type Planted,
   silentFromMs,
+  slowerFromMs,
   slowFromMs,
   strangers,
   type Told,
 } from "./questions/alerts.ts";
-import { BROKEN, NOTHING_YET } from "./questions/events.ts";
+import { BROKEN, NOTHING_YET, SLOW, TOGETHER, TOGETHER_MS } from "./questions/events.ts";
 import { Player } from "./questions/player.ts";
 import { AFTERWARDS, type Answer, played, QUESTIONS } from "./questions/twelve.ts";
 import { IncidentWorld, QUICK_MS, SETTINGS, SLOW_OVER_MS, Webhook } from "./questions/world.ts";
@@ -28,7 +30,10 @@ const USAGE = `usage: node tools/bench/questions.ts [options]
 
 A made incident set, the twelve questions of an engineer on call, and when alerts came.
 
+  --alerts the alerts alone, without a browser
   --quick  the questions alone, of events that came at once: what takes longer is not found
+  --slow   also whether a Worker is told to be slower than usual: waits for the next hour (UTC),
+           as what is usual is known from the hours before
   --over   waits until all is over, half an hour more`;
 
 /** How often events are sent, in ms. */
@@ -45,7 +50,7 @@ async function goOn(world: IncidentWorld, untilMs: number, cronMs: number): Prom
   while (Date.now() < untilMs) {
     if (Date.now() >= nextMs) {
       nextMs += CRON_EVERY_MS;
-      await world.stage.shipper.api.triggerScheduled();
+      await world.shipper.api.triggerScheduled();
     }
     await world.send(Date.now());
     await pause(SEND_EVERY_MS);
@@ -62,20 +67,30 @@ const INCIDENTS_MS = CRON_EVERY_MS + 130_000;
 /** From the first incidents to those of stores: no page is open by then. */
 const LATER_MS = 140_000;
 
+/** From the moment when five Workers begin to fail to the end of what is told of that. */
+const TOGETHER_TOLD_MS = TOGETHER_MS + 60_000;
+
 /** How long v43 runs before it is asked whether all is over. */
 const FIXED_MS = 60_000;
 
 /** Incidents end after a quarter of an hour, which begins when slots with failures have passed. */
-const OVER_WITHIN_MS = 45 * 60_000;
+const OVER_WITHIN_MS = 40 * 60_000;
 
 const { values } = argumentsOf(
   USAGE,
-  { quick: { type: "boolean", default: false }, over: { type: "boolean", default: false } },
+  {
+    alerts: { type: "boolean", default: false },
+    quick: { type: "boolean", default: false },
+    slow: { type: "boolean", default: false },
+    over: { type: "boolean", default: false },
+  },
   false,
 );
 
-async function ask(world: IncidentWorld, player: Player, questions: typeof QUESTIONS): Promise<Answer[]> {
+/** @param player null: there is no browser, and nothing is asked. */
+async function ask(world: IncidentWorld, player: Player | null, questions: typeof QUESTIONS): Promise<Answer[]> {
   const answers: Answer[] = [];
+  if (player === null) return answers;
   for (const question of questions) {
     const answer = await played(question, player, world);
     say(`${answer.number}. ${answer.asks} ${answer.fault ?? answer.answer}`);
@@ -92,19 +107,23 @@ function answersTable(answers: readonly Answer[]): string {
   return table(["question", "clicks", "keys", "screens down", "s", "s by hand", "answer"], rows);
 }
 
-function alertsTable(planted: readonly Planted[], told: readonly Told[]): string {
+/** @param fixedMs when it was mended. */
+function alertsTable(planted: readonly Planted[], told: readonly Told[], fixedMs: number): string {
   const rows = alertRows(planted, told).map((row) => [
     ...[row.name, clockOf(row.crossedMs), row.toldMs.map(clockOf).join(", ") || "never"],
     row.toldMs[0] === undefined ? "" : `${Math.round((row.toldMs[0] - row.crossedMs) / 1_000)} s`,
     ...[`${row.toldMs.length}`, `${row.beside}`, row.links.join(", ")],
-    row.overMs === null ? "no" : clockOf(row.overMs),
+    row.overMs === null ? "no" : `${Math.round((row.overMs - fixedMs) / 1_000)} s`,
   ]);
-  return table(["incident", "threshold", "told", "after", "messages", "beside", "links", "over"], rows);
+  const columns = ["incident", "threshold", "told", "after", "messages", "beside", "links", "over after its end"];
+  return table(columns, rows);
 }
 
 function clockOf(ms: number): string {
   return Number.isNaN(ms) ? "?" : new Date(ms).toISOString().slice(11, 19);
 }
+
+const PROBLEM = "a new problem";
 
 async function plantedIn(world: IncidentWorld): Promise<Planted[]> {
   const { truth, jobs, searchId } = world;
@@ -117,11 +136,11 @@ async function plantedIn(world: IncidentWorld): Promise<Planted[]> {
   return [
     {
       name: "v42 throws",
-      crossedMs: failingFromMs(truth.all),
+      crossedMs: failingFromMs(truth.all, BROKEN),
       is: ({ kind, subject }) => kind === "function_failing" && subject?.name === BROKEN,
     },
     {
-      name: "a new problem",
+      name: PROBLEM,
       crossedMs: truth.firstBroken().atMs,
       is: ({ kind, subject }) => kind === "problem_new" && subject?.name === BROKEN,
     },
@@ -130,26 +149,54 @@ async function plantedIn(world: IncidentWorld): Promise<Planted[]> {
       crossedMs: slowFromMs(truth.all, SLOW_OVER_MS),
       is: ({ kind, subject }) => kind === "search_alert" && subject?.id === searchId,
     },
+    ...(values.slow
+      ? [
+          {
+            name: "slower than usual",
+            crossedMs: slowerFromMs(truth.all),
+            is: ({ kind, subject }: About) => kind === "function_slow" && subject?.name === SLOW,
+          },
+        ]
+      : []),
     { name: "a cron stops", crossedMs: silentFromMs(truth.lastCron().atMs), is: isOfCron },
     { name: "a store refuses", crossedMs: refusedMs, is: ofJob(jobs.refused) },
     { name: "a poison record", crossedMs: heldMs, is: ofJob(jobs.poisoned) },
   ];
 }
 
+function plantedTogether({ truth, plan: { togetherMs } }: IncidentWorld): Planted[] {
+  const made = truth.all.filter(({ atMs }) => atMs < togetherMs + TOGETHER_MS);
+  const failed = made.filter(({ hasFailed, atMs }) => hasFailed && atMs >= togetherMs);
+  return TOGETHER.flatMap((name) => [
+    {
+      name: `together: ${name} throws`,
+      crossedMs: failingFromMs(made, name),
+      is: ({ kind, subject }: About) => kind === "function_failing" && subject?.name === name,
+    },
+    {
+      name: `together: a problem of ${name}`,
+      crossedMs: failed.find(({ worker }) => worker === name)?.atMs ?? Number.NaN,
+      is: ({ kind, subject }: About) => kind === "problem_new" && subject?.name === name,
+    },
+  ]);
+}
+
 async function run(): Promise<number> {
   const { quick } = values;
   say("Starting logship with a folder of its own …");
   const startMs = Date.now();
-  await using browser = await launch();
+  await using browser = values.alerts ? null : await launch();
   await using shipper = await IsolatedShipper.start({ settings: SETTINGS, ...(quick && { queueWaitS: 1 }) });
-  await using world = await IncidentWorld.on(new Stage(browser, shipper), quick ? startMs - QUICK_MS : startMs);
-  await using webhook = await Webhook.of(world.stage);
+  const stage = browser === null ? null : new Stage(browser, shipper);
+  await using world = await IncidentWorld.on(shipper, quick ? startMs - QUICK_MS : startMs);
+  await using webhook = await Webhook.of(shipper, stage);
   say(shipper.url);
   if (quick) {
     await world.happened(Date.now());
   } else {
     say("Ordinary traffic …");
-    await goOn(world, Date.now() + ORDINARY_MS, Number.POSITIVE_INFINITY);
+    const hourMs = Math.ceil(Date.now() / 3_600_000) * 3_600_000;
+    await goOn(world, Math.max(Date.now() + ORDINARY_MS, values.slow ? hourMs + 5_000 : 0), Number.POSITIVE_INFINITY);
     // The worst moment for incidents to begin: the cron has just looked.
     const cronMs = await goOn(world, Date.now() + 1, Date.now());
     const nowMs = Date.now();
@@ -163,8 +210,8 @@ async function run(): Promise<number> {
   await world.settled();
   if (quick) await world.found("function_failing", "parked", "objects_set_aside");
   const planted = await plantedIn(world);
-  const page = await world.stage.signedIn({ viewport: { width: 1_440, height: 900 } });
-  const player = new Player(page);
+  const page = (await stage?.signedIn({ viewport: { width: 1_440, height: 900 } })) ?? null;
+  const player = page === null ? null : new Player(page);
   const answers = await ask(world, player, QUESTIONS);
   world.plan = { ...world.plan, fixedMs: Date.now() };
   world.mendStores();
@@ -173,17 +220,30 @@ async function run(): Promise<number> {
   await goOn(world, endMs, Number.POSITIVE_INFINITY);
   await world.settled();
   answers.push(...(await ask(world, player, AFTERWARDS)));
-  await page.context().close();
+  await page?.context().close();
+  if (!quick) {
+    say("Five Workers fail at once …");
+    const cronMs = await goOn(world, Date.now() + 1, Date.now());
+    world.plan = { ...world.plan, togetherMs: Date.now() + 5_000 };
+    await goOn(world, Date.now() + TOGETHER_TOLD_MS, cronMs);
+  }
+  const together = plantedTogether(world);
+  if (player !== null) console.log(answersTable(answers));
   if (values.over) {
     say("Waiting until all is over …");
     const untilMs = Date.now() + OVER_WITHIN_MS;
     let cronMs = Date.now();
-    const isOver = (): boolean => alertRows(planted, webhook.told).every((row) => row.overMs !== null);
+    // A problem is new for an hour after its last record.
+    const ending = planted.filter(({ name }) => name !== PROBLEM);
+    const isOver = (): boolean => alertRows(ending, webhook.told).every((row) => row.overMs !== null);
     while (!isOver() && Date.now() < untilMs) cronMs = await goOn(world, Date.now() + SEND_EVERY_MS, cronMs);
   }
-  console.log(answersTable(answers));
-  if (!quick) console.log(`\n${alertsTable(planted, webhook.told)}`);
-  const others = strangers(planted, webhook.told);
+  if (!quick) {
+    console.log(`\n${alertsTable(planted, webhook.told, world.plan.fixedMs)}`);
+    console.log(`\n${alertsTable(together, webhook.told, world.plan.togetherMs + TOGETHER_MS)}`);
+    console.log(`\nMessages of those that began together: ${messagesOf(together, webhook.told)}`);
+  }
+  const others = strangers([...planted, ...together], webhook.told);
   if (others.length > 0) console.log(`\nAlso told: ${others.join("; ")}`);
   return answers.every(({ fault, isLong }) => fault === null && !isLong) ? 0 : 1;
 }

@@ -37,11 +37,23 @@ export const WAITING_MAX = 1_000;
  */
 export const CALLS_PER_PASS = 50;
 
+/**
+ * How long a call is held before its first try, in ms: what begins or ends meanwhile goes with it.
+ * Tests override it.
+ */
+export const HOLD = { ms: 20_000 };
+
+/** Tries of a message as it is; from then on it goes in halves: one call alone may be at fault. */
+const WHOLE_TRIES = 5;
+
 /** Columns of a receiver that takes calls. */
 const WELL = { failures: 0, failing_since_ms: null, rest_until_ms: 0 };
 
 /** Calls at most that go as one message. */
 const JOINED_MAX = 100;
+
+/** Calls that are in no message yet; of those that an earlier release tried, none was noted. */
+const UNTRIED = verbatim("(tries = 0 AND joint IS NULL)");
 
 type CallRow = Pick<RowOf<typeof WATCH_STEPS, "call">, "number" | "id" | "body" | "tries" | "joint">;
 
@@ -137,7 +149,7 @@ export class AlertCalls {
     const row = this.#row();
     if (row?.enabled !== 1 || (row.muted_until_ms ?? 0) > nowMs) return false;
     if (finding.kind === WEBHOOK_FAILING && this.#isItself(finding)) return false;
-    if (!isRouted(readRoutes(row.routes), finding.subject)) return false;
+    if (!isRouted(readRoutes(row.routes), finding)) return false;
     return row.min_severity !== "error" || finding.severity === "error";
   }
 
@@ -175,7 +187,15 @@ export class AlertCalls {
     const row = this.#row();
     if (row === null || row.enabled === 0 || this.#waiting() === 0) return null;
     const now = this.#platform.now();
-    return Math.max(restUntilMs(row, now), now);
+    const isHeld = this.#sql.only<number>`SELECT count(*) FROM call WHERE ${this.#ours} AND NOT ${UNTRIED}` === 0;
+    return Math.max(restUntilMs(row, now), isHeld ? this.#heldUntilMs(row, now) : now, now);
+  }
+
+  /** Until when calls that were not tried are held, in ms since the epoch. */
+  #heldUntilMs({ format }: ReceiverRow, nowMs: number): number {
+    const madeMs = this.#sql.only<number | null>`SELECT min(made_ms) FROM call WHERE ${this.#ours} AND ${UNTRIED}`;
+    // A pager gets each alone, and a clock may have been ahead.
+    return madeMs === null || isKeyed(format) || madeMs > nowMs ? nowMs : madeMs + HOLD.ms;
   }
 
   /**
@@ -199,7 +219,7 @@ export class AlertCalls {
     if (webhook === null || webhook.enabled === 0) return false;
     const now = this.#platform.now();
     if (restUntilMs(webhook, now) > now) return false;
-    const message = this.#storage.transactionSync(() => this.#next(webhook));
+    const message = this.#storage.transactionSync(() => this.#next(webhook, now));
     if (message === null) return false;
     const answer = await this.#make(webhook, message.call);
     return this.#storage.transactionSync(() => this.#note(message, webhook.mark, answer));
@@ -207,19 +227,21 @@ export class AlertCalls {
 
   /**
    * Of the first waiting call of each incident, the one tried least. One that was not tried takes
-   * along all others of its type that were not; from then on they are one message, the same with
-   * each try. Call in a transaction.
+   * along all others of its type that were not, once they were held for {@link HOLD}; from then on
+   * they are one message, the same with each try. Call in a transaction.
    */
-  #next({ format }: ReceiverRow): Message | null {
+  #next(receiver: ReceiverRow, nowMs: number): Message | null {
+    const isHeld = Number(this.#heldUntilMs(receiver, nowMs) > nowMs);
     const rows = this.#sql.all<CallRow>`
       SELECT number, id, body, tries, joint FROM call
         WHERE number IN (SELECT min(number) FROM call WHERE ${this.#ours} GROUP BY incident)
+          AND NOT (${isHeld} AND ${UNTRIED})
         ORDER BY tries, number LIMIT ${WAITING_MAX}`;
     const [next] = rows;
     if (next === undefined) return null;
     const { joint } = next;
     if (joint !== null) return { joint, call: joinedCall(rows.filter((each) => each.joint === joint)) };
-    const isNew = next.tries === 0 && !isKeyed(format);
+    const isNew = next.tries === 0 && !isKeyed(receiver.format);
     const typeOf = ({ body }: CallRow): CallBody["type"] => readCall(body).type;
     const others = isNew
       ? rows.filter((each) => each.joint === null && each.tries === 0 && typeOf(each) === typeOf(next))
@@ -283,9 +305,12 @@ export class AlertCalls {
   ): void {
     const { last_answer: why, last_try_ms: now } = told;
     const failures = before.failures + 1;
-    // What is refused as it is goes call by call: one alone may be at fault.
-    const next = isRefused ? verbatim("number") : verbatim("joint");
-    this.#sql.run`UPDATE call SET tries = tries + 1, joint = ${next} WHERE ${this.#ours} AND joint = ${joint}`;
+    const message = clause`${this.#ours} AND joint = ${joint}`;
+    this.#sql.run`UPDATE call SET tries = tries + 1 WHERE ${message}`;
+    const calls = this.#sql.all<CallRow>`SELECT number, tries FROM call WHERE ${message} ORDER BY number`;
+    const half = calls[Math.ceil(calls.length / 2)]?.number;
+    if (half !== undefined && (isRefused || (calls[0]?.tries ?? 0) >= WHOLE_TRIES))
+      this.#sql.run`UPDATE call SET joint = ${half} WHERE ${message} AND number >= ${half}`;
     // A message goes with the last of its calls.
     const young = clause`SELECT ifnull(joint, number) FROM call WHERE ${this.#ours} AND made_ms > ${now - GIVE_UP_MS}`;
     const old = clause`${this.#ours} AND ifnull(joint, number) NOT IN (${young})`;

@@ -10,10 +10,13 @@ export const ENDED_MS = 30 * 86_400_000;
 /** …and how many, so that a flapping one does not fill the storage. */
 export const ENDED_MAX = 500;
 
-/** How old the texts of a row may get, in ms: an object that ends has those. */
+/** How old the texts of a row may get, in ms: an object that begins has those until its check. */
 const TEXT_EVERY_MS = 30 * 60_000;
 
 type Row = RowOf<typeof WATCH_STEPS, "incident">;
+
+/** As stored. Absent: an earlier release has written it. */
+type Written = Tracked & { writtenMs?: number };
 
 interface Told {
   row: Row;
@@ -38,8 +41,6 @@ export class IncidentRows extends Tables {
   readonly #receivers: Receivers;
   /** What is tracked, as the last check has it: its texts change with every check. */
   readonly #latest = new Map<string, Tracked>();
-  /** How it stood when its row was written, and when that was, in ms since the epoch. */
-  readonly #written = new Map<string, { standing: string; atMs: number }>();
 
   constructor(sql: SqlStorage, receivers: Receivers) {
     super(sql);
@@ -49,7 +50,6 @@ export class IncidentRows extends Tables {
   /** Forgets what is held in memory: a transaction has failed, and its rows are as before. */
   load(): void {
     this.#latest.clear();
-    this.#written.clear();
   }
 
   /** Incidents that are not over, oldest first. */
@@ -77,32 +77,25 @@ export class IncidentRows extends Tables {
   }
 
   /** Stores the result of a check and adds the webhook calls that follow. Call in a transaction. */
-  keep(before: readonly Tracked[], { tracked, over }: Step, nowMs: number): void {
-    const states = new Map(before.map((each) => [each.id, JSON.stringify(each)]));
+  keep({ tracked, over }: Step, nowMs: number): void {
+    const gone = new Map(this.#rows("ended_ms IS NULL").map((row) => [row.id, row.state]));
     for (const each of tracked) {
-      const state = JSON.stringify(each);
-      const known = states.get(each.id);
-      states.delete(each.id);
-      if (known === state) continue;
+      const state = gone.get(each.id);
+      gone.delete(each.id);
       this.#latest.set(each.id, each);
-      const standing = standingOf(each);
-      const { standing: before, atMs = 0 } = this.#written.get(each.id) ?? {};
-      if (before === standing && Math.abs(nowMs - atMs) < TEXT_EVERY_MS) continue;
-      this.#written.set(each.id, { standing, atMs: nowMs });
+      if (state !== undefined && !isStale(JSON.parse(state), each, nowMs)) continue;
+      const written: Written = { ...each, writtenMs: nowMs };
       this.sql.run`
-        INSERT INTO incident (id, state, opened_ms) VALUES (${each.id}, ${state}, ${each.openedMs})
+        INSERT INTO incident (id, state, opened_ms) VALUES (${each.id}, ${JSON.stringify(written)}, ${each.openedMs})
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, opened_ms = excluded.opened_ms`;
     }
+    for (const id of gone.keys()) this.#latest.delete(id);
     for (const each of over) {
-      states.delete(each.id);
+      gone.delete(each.id);
       this.#end(each, nowMs);
     }
-    for (const id of [...states.keys(), ...over.map((each) => each.id)]) {
-      this.#latest.delete(id);
-      this.#written.delete(id);
-    }
     // Suspected and not seen again: forgotten.
-    for (const id of states.keys()) this.sql.run`DELETE FROM incident WHERE id = ${id}`;
+    for (const id of gone.keys()) this.sql.run`DELETE FROM incident WHERE id = ${id}`;
     this.tell(nowMs);
     this.#sweep(nowMs);
   }
@@ -185,12 +178,19 @@ export class IncidentRows extends Tables {
   }
 
   #trackedOf({ id, state }: Row): Tracked {
-    return this.#latest.get(id) ?? (JSON.parse(state) as Tracked);
+    const { writtenMs: _, ...tracked } = JSON.parse(state) as Written;
+    return this.#latest.get(id) ?? tracked;
   }
 
   #rows(where: string): Row[] {
     return this.sql.all`SELECT * FROM incident WHERE ${verbatim(where)} ORDER BY opened_ms, id`;
   }
+}
+
+/** Whether a row is to be written anew. */
+function isStale({ writtenMs = 0, ...row }: Written, now: Tracked, nowMs: number): boolean {
+  if (standingOf(row) !== standingOf(now)) return true;
+  return Math.abs(nowMs - writtenMs) >= TEXT_EVERY_MS && JSON.stringify(row.finding) !== JSON.stringify(now.finding);
 }
 
 /** What a row is written for at once: all but the texts, which say how many and since when. */

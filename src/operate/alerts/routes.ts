@@ -1,6 +1,7 @@
 /** Which findings a receiver is told of. Pure. */
 import { parsedJson } from "../../base/bytes.ts";
-import type { Subject } from "../status/finding.ts";
+import type { Finding } from "../status/finding.ts";
+import { MORE } from "./incidents.ts";
 
 /** Workers and searches of a receiver, each at most. */
 export const ROUTES_MAX = 50;
@@ -18,10 +19,14 @@ export function readRoutes(stored: string | null | undefined): Routes | null {
   return stored ? (parsedJson(stored) as Routes) : null;
 }
 
-/** @param routes null: everything. */
-export function isRouted(routes: Routes | null, subject: Subject): boolean {
-  if (routes === null) return true;
+/**
+ * What counts others may count one of these.
+ * @param routes null: everything.
+ */
+export function isRouted(routes: Routes | null, { kind, subject }: Pick<Finding, "kind" | "subject">): boolean {
+  if (routes === null || kind === MORE) return true;
   const { workers = [], searches = [] } = routes;
+  if (kind === "functions_more") return workers.length > 0;
   if (subject.type === "search") return searches.includes(subject.id);
   return subject.type === "function" && workers.some((pattern) => matches(pattern, subject.name));
 }

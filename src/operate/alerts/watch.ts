@@ -8,6 +8,7 @@ import { type Facts, NO_ANSWER } from "../status/facts.ts";
 import { type Finding, keyOf, type Notice } from "../status/finding.ts";
 import { kindName, nextDueMs } from "../status/function-kinds.ts";
 import { gather, type WatchMemory } from "../status/gather.ts";
+import { nextFailingMs } from "../status/job-rules.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "../status/kinds.ts";
 import { noticesOf } from "../status/notices.ts";
 import { type ProblemState, ProblemStates } from "../status/problem-states.ts";
@@ -51,6 +52,9 @@ const SENDING_MS = 60_000;
  */
 const NO_CRON_MS = 11 * 60_000;
 
+/** When a check that was asked for is made again after it failed, in ms from then. */
+const LOOK_AGAIN_MS = 60_000;
+
 /** Least time between tests of one receiver, in ms, to protect it. */
 const TEST_EVERY_MS = 5_000;
 
@@ -63,7 +67,7 @@ export interface CheckResult {
   readonly notices?: readonly Notice[];
   /** As of {@link Snapshot}. */
   readonly keptSinceMs?: number | null;
-  /** When a silence may be a finding, in ms since the epoch; null, absent: none is near. */
+  /** When more may be a finding, in ms since the epoch; null, absent: it is not known. */
   readonly dueMs?: number | null;
   /** As of {@link Check}. */
   isUnknown(finding: Finding): boolean;
@@ -97,10 +101,8 @@ export class Watch extends DurableObject<Env> {
   /** What {@link #latest} says about receivers. */
   #latestOwn: readonly Finding[] = [];
   #checkedMs = Number.NEGATIVE_INFINITY;
-  /** When to check because a shard asks for it, in ms since the epoch; null: none does. */
-  #lookMs: number | null = null;
-  /** As of {@link CheckResult}, by the latest check. */
-  #dueMs = Number.POSITIVE_INFINITY;
+  /** When to check because a shard asks for it, or by the latest check, in ms since the epoch. */
+  #lookMs = Number.POSITIVE_INFINITY;
   #failedChecks = 0;
   /** When each receiver was last tested, by id. */
   readonly #testedMs = new Map<number, number>();
@@ -110,6 +112,8 @@ export class Watch extends DurableObject<Env> {
     migrate(ctx.storage, WATCH_STEPS);
     const { sql } = ctx.storage;
     this.#alarm = new Alarm(ctx.storage);
+    // What an earlier instance was to look at, its alarm still tells.
+    this.#alarm.begin(ctx, null);
     this.#memory = {
       ...{ samples: new Samples(sql), problems: new ProblemStates(sql) },
       ...{ rhythm: new Rhythm(sql), kinds: new Rhythm(sql, "kinds") },
@@ -143,7 +147,9 @@ export class Watch extends DurableObject<Env> {
    */
   look(): void {
     const now = platform.now();
-    this.#lookMs ??= Math.max(now, Math.min(this.#checkedMs, now) + FRESH.ms);
+    const dueMs = Math.max(now, Math.min(this.#checkedMs, now) + FRESH.ms);
+    if (this.#lookMs <= dueMs) return;
+    this.#lookMs = dueMs;
     this.#arm();
   }
 
@@ -256,13 +262,14 @@ export class Watch extends DurableObject<Env> {
     this.#alarm.cleared();
     try {
       const now = platform.now();
-      const overdue = this.#checkDueMs(now);
-      if (this.#lookMs !== null && this.#lookMs <= now) {
-        this.#lookMs = null;
+      const isAsked = this.#lookMs <= now;
+      if (isAsked) {
+        this.#lookMs = Number.POSITIVE_INFINITY;
         // One that is under way may have asked the shard before.
         await this.#checking;
-        await this.#check();
-      } else if (mayOpen(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#check();
+        this.#lookMs = now;
+      }
+      if (isAsked || this.#isOverdue(now) || mayOpen(this.#incidents.tracked(), now)) await this.#check();
     } catch (error) {
       failed(error);
     }
@@ -281,6 +288,8 @@ export class Watch extends DurableObject<Env> {
   }
 
   async #checkNow(): Promise<Snapshot | null> {
+    const askedMs = this.#lookMs;
+    this.#lookMs = Number.POSITIVE_INFINITY;
     try {
       const seen = await answered("everything", CHECK_MS, this.see());
       const sight = this.#take(seen);
@@ -289,6 +298,8 @@ export class Watch extends DurableObject<Env> {
     } catch (error) {
       log.error("status check failed", { durable_object: "Watch", error: errorText(error) });
     }
+    const now = platform.now();
+    this.#lookMs = Math.min(this.#lookMs, askedMs <= now ? now + LOOK_AGAIN_MS : askedMs);
     this.#failedChecks += 1;
     try {
       if (this.#failedChecks >= FAILED_CHECKS) this.#take({ findings: [checkFailed()], isUnknown: () => true });
@@ -311,7 +322,9 @@ export class Watch extends DurableObject<Env> {
     // Its own state and that of the receivers are always known.
     const isUnknown = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isUnknown(finding);
     const check: Check = { atMs: now, findings, isUnknown };
-    this.#dueMs = seen.dueMs ?? Number.POSITIVE_INFINITY;
+    const dueMs = seen.dueMs ?? Number.POSITIVE_INFINITY;
+    // What is due already was seen.
+    if (dueMs > now) this.#lookMs = Math.min(this.#lookMs, dueMs);
     const tracked = this.#stored(check);
     const standing = trackedByKey(findings, tracked);
     const shown = findings.map((finding): ShownFinding => {
@@ -346,7 +359,7 @@ export class Watch extends DurableObject<Env> {
   #count(check: Check): readonly Tracked[] {
     const before = this.#incidents.tracked();
     const step = advance(before, check, () => `inc_${crypto.randomUUID().replaceAll("-", "")}`);
-    this.#incidents.keep(before, step, check.atMs);
+    this.#incidents.keep(step, check.atMs);
     this.#checkedMs = check.atMs;
     this.#arm(step.tracked);
     return step.tracked;
@@ -362,14 +375,16 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * When to check although no cron came, in ms since the epoch; null: never. Where receivers are
-   * on, a missing cron would stop all calls. A new instance does not know its last check, and
-   * checks with the next alarm. What is overdue is found without waiting for the cron.
+   * When to check although no cron came, in ms since the epoch. Where receivers are on, a missing
+   * cron would stop all calls.
    */
-  #checkDueMs(nowMs: number): number | null {
-    const own = this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : Number.POSITIVE_INFINITY;
-    const due = Math.min(own, this.#dueMs);
-    return due === Number.POSITIVE_INFINITY ? null : due;
+  #checkDueMs(nowMs: number): number {
+    return this.#receivers.wanted() ? Math.min(this.#checkedMs, nowMs) + NO_CRON_MS : Number.POSITIVE_INFINITY;
+  }
+
+  /** A new instance does not know what its alarm was set for. */
+  #isOverdue(nowMs: number): boolean {
+    return this.#checkedMs === Number.NEGATIVE_INFINITY || this.#checkDueMs(nowMs) <= nowMs;
   }
 
   /** Sets the alarm for the next thing to do. */
@@ -378,11 +393,9 @@ export class Watch extends DurableObject<Env> {
     const due = this.#receivers.isSending() ? now + SENDING_MS : this.#receivers.dueMs();
     const check = this.#checkDueMs(now);
     // An overdue check has just failed.
-    const again = check !== null && check <= now ? now + NO_CRON_MS : check;
-    this.#alarm.set(
-      Math.min(...[confirmMs(tracked, now), due, again, this.#lookMs].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
-      now,
-    );
+    const again = check <= now ? now + NO_CRON_MS : check;
+    const times = [confirmMs(tracked, now), due, again, this.#lookMs];
+    this.#alarm.set(Math.min(...times.map((ms) => ms ?? Number.POSITIVE_INFINITY)), now);
   }
 }
 
@@ -400,9 +413,13 @@ export function resultOf(facts: Facts): CheckResult {
   };
 }
 
-/** When a silence, or a search without further records, may be a finding; null: not known. */
-function dueOf({ functions, searches, nowMs }: Facts): number | null {
+/**
+ * When a silence, a search without further records, or uploads that go on to fail may be a finding;
+ * null: not known.
+ */
+function dueOf({ functions, searches, jobs, nowMs }: Facts): number | null {
   const dues = [
+    ...jobs.map(({ status }) => (status === NO_ANSWER || status === null ? null : nextFailingMs(status, nowMs))),
     functions === NO_ANSWER ? null : nextDueMs(functions.kinds ?? [], nowMs, functions.countedUntilMs),
     searches === NO_ANSWER ? null : nextSearchMs(searches),
   ].filter((ms) => ms !== null);

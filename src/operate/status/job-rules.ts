@@ -150,6 +150,12 @@ export function lateAfterMs(intervalMs: number): number {
   return intervalMs + AFTER.uploadStarts + AFTER.lagging;
 }
 
+/** When failing uploads are a finding if that goes on, in ms; null: they are, or none fails. */
+export function nextFailingMs({ failingSinceMs }: JobStatus, nowMs: number): number | null {
+  const dueMs = failingSinceMs === null ? nowMs : failingSinceMs + AFTER.failing + 1;
+  return dueMs <= nowMs ? null : dueMs;
+}
+
 function deliveryFindings(job: JobFacts, status: JobStatus, nowMs: number): Rest[] {
   const { id, destination, intervalMs } = job;
   const { pending } = status.counts;
@@ -159,7 +165,7 @@ function deliveryFindings(job: JobFacts, status: JobStatus, nowMs: number): Rest
   const isSaid = destination.kind === "lost" || destination.kind === "unusable";
   const { failingSinceMs, oldestPendingTakenMs: oldestMs } = status;
   const cause = causeIn(status.errorMessage);
-  const fails = failingSinceMs !== null && nowMs - failingSinceMs > AFTER.failing;
+  const fails = failingSinceMs !== null && nextFailingMs(status, nowMs) === null;
   if (status.parked && !isSaid) {
     findings.push({
       ...head("parked", "error", failingSinceMs, pending),

@@ -37,7 +37,7 @@ export const AFTER = {
   /** The least silence that counts as quiet. */
   quiet: 30 * MINUTE_MS,
   /** An event that is due may be on its way: after a late start, in `tail()`, in the queue. */
-  due: 45_000,
+  due: 20_000,
 } as const;
 
 /** How long after its last growth a count is called growing, in ms. */

@@ -55,7 +55,7 @@ export class Counting {
     this.searches.load();
   }
 
-  /** @returns whether a saved search may have passed its threshold. */
+  /** @returns whether a saved search may have passed its threshold, or a problem is new here. */
   add(
     { parts, searched }: NewParts,
     changed: Pick<Changed, "queue" | "work" | "readers" | "lastBlock" | "keptSinceMs">,
@@ -66,7 +66,7 @@ export class Counting {
     const problems = this.problems.add(parts, nowMs);
     const hour = this.functions.add(functionCounts(parts, nowMs), nowMs);
     this.totals.add(parts, { ...changed, searches, slots, problems, hour }, nowMs);
-    return hasCrossed;
+    return hasCrossed || this.problems.hasNew;
   }
 
   /** As {@link Waker.appended}. */

@@ -96,6 +96,8 @@ export class Problems extends Tables {
   #gathered: Gathered | null = null;
   /** Ids that rows have; likewise. */
   #known: ReadonlySet<string> | null = null;
+  /** Whether the last messages had one that was not known here. */
+  hasNew = false;
 
   /** Forgets what is held in memory: a transaction has failed. */
   load(): void {
@@ -108,6 +110,7 @@ export class Problems extends Tables {
    * @returns what to write into `state.problems` in that transaction; null: it stays as it is.
    */
   add(messages: readonly CountedPart[], nowMs: number): string | null {
+    this.hasNew = false;
     const before = this.#gatheredNow();
     const slot = Math.floor(nowMs / ROWS_EVERY_MS);
     const isDue = before.slot !== slot && (before.each.size > 0 || before.others > 0);
@@ -139,6 +142,7 @@ export class Problems extends Tables {
     this.#gathered = { slot, others, each };
     this.#known ??= idsIn(this.#rows());
     const known = this.#known;
+    for (const { id } of kept) this.hasNew ||= !known.has(id) && !(isBegun && before.each.has(id));
     for (const one of kept) if (one.scriptName !== undefined && known.has(one.id)) each.set(one.id, withoutTexts(one));
     const text = `{"slot":${slot},"others":${others},"each":[${[...each.values()].map(textOnce).join()}]}`;
     if (utf8Length(text) <= GATHERED_BYTES) return text;

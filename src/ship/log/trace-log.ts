@@ -90,7 +90,7 @@ interface Added extends Appended {
   /** Position of what is new; null: nothing of it is kept. */
   n: number | null;
   counted: NewParts;
-  /** A saved search may have passed its threshold. */
+  /** A saved search may have passed its threshold, or a problem is new here. */
   hasCrossed: boolean;
 }
 
@@ -281,7 +281,7 @@ export class TraceLog extends DurableObject<Env> {
     };
   }
 
-  /** @returns whether a saved search may have passed its threshold. */
+  /** @returns as of {@link Added}: `hasCrossed`. */
   #count(counted: NewParts, { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): boolean {
     const [readers, lastBlock] = [this.#readers.text(), this.#lastBlock];
     const changed = { queue, work, readers, lastBlock, keptSinceMs: this.#expire(nowMs) };

@@ -11,10 +11,10 @@ import { type Counts, type Slot, slotOf } from "./health-slots.ts";
 /** Slots by which a function fails, the one that is under way included: 10 to 15 minutes. */
 export const SLOTS_SEEN = 3;
 
-/** Least time between two calls of the watch, in ms. */
-export const WAKE_EVERY_MS = 60_000;
-
-/** Least time between two looks at what fails, in ms: each adds up what is gathered. */
+/**
+ * Least time between two looks at what fails, or calls of the watch, in ms. What comes sooner is
+ * looked at when it is over, though nothing else comes.
+ */
 export const ASK_EVERY_MS = 5_000;
 
 /** Functions that are compared between two looks. The cron sees those beyond. */
@@ -45,9 +45,9 @@ export function crosses(rule: FailingRule, after: Counts, last: Counts): boolean
 }
 
 /**
- * Wakes the watch. It only remembers what came since its last look: without failures it asks
- * nothing, and however much fails, it calls once a minute at most. What it misses, as when its
- * object ends in between, the cron finds.
+ * Wakes the watch, which limits how often it checks. It only remembers what came since its last
+ * look: without failures it asks nothing. What it misses, as when its object ends in between, the
+ * cron finds.
  */
 export class Waker {
   readonly #env: Pick<Env, "WATCH">;
@@ -55,34 +55,41 @@ export class Waker {
   /** Of functions that failed since the last look, by key. */
   readonly #fresh = new Map<string, Counts>();
   #askedMs = Number.NEGATIVE_INFINITY;
-  #wokenMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
+  /** A look is to come. */
+  #isWaiting = false;
 
   /** @param counts of functions here since the beginning of a slot, by key without a version. */
-  constructor(env: Pick<Env, "WATCH">, counts: (since: number) => ReadonlyMap<string, Counts>) {
+  constructor(env: Pick<Env, "WATCH">, counts: (since: number) => ReadonlyMap<string, Counts> = () => new Map()) {
     this.#env = env;
     this.#counts = counts;
   }
 
   /**
    * After an append. Never throws.
-   * @param isDue whether it crossed another threshold, that of a search.
-   * @returns the call, where it makes one; null: it makes none.
+   * @param isDue whether something else begins of which the watch is to know.
+   * @returns the look, which never rejects; null: it makes none, or one is to come.
    */
   appended(counted: readonly CountedPart[], isDue = false): Promise<void> | null {
+    this.#note(counted);
+    this.#isDue ||= isDue;
+    if (this.#isWaiting || (this.#fresh.size === 0 && !this.#isDue)) return null;
+    const restMs = this.#askedMs + ASK_EVERY_MS - platform.now();
+    if (restMs <= 0 || restMs > ASK_EVERY_MS) return this.#look();
+    this.#isWaiting = true;
+    return platform.sleep(restMs).then(() => {
+      this.#isWaiting = false;
+      return this.#look() ?? undefined;
+    });
+  }
+
+  #look(): Promise<void> | null {
     try {
-      this.#note(counted);
-      const nowMs = platform.now();
-      if (this.#fresh.size > 0 && Math.abs(nowMs - this.#askedMs) >= ASK_EVERY_MS) {
-        this.#askedMs = nowMs;
-        this.#isDue ||= this.#hasCrossed(nowMs);
-        this.#fresh.clear();
-      }
-      this.#isDue ||= isDue;
-      if (!this.#isDue || Math.abs(nowMs - this.#wokenMs) < WAKE_EVERY_MS) return null;
+      this.#askedMs = platform.now();
+      const isDue = this.#isDue || this.#hasCrossed(this.#askedMs);
       this.#isDue = false;
-      this.#wokenMs = nowMs;
-      return wakeWatch(this.#env);
+      this.#fresh.clear();
+      return isDue ? wakeWatch(this.#env) : null;
     } catch (error) {
       log.warn("the watch is not woken", { error: errorText(error) });
       return null;

@@ -12,7 +12,7 @@ import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { Pull, Pulled } from "../log/driver.ts";
 import { type Following, nodeName } from "../log/nodes.ts";
-import { WAKE_EVERY_MS, wakeWatch } from "../log/wakes.ts";
+import { Waker } from "../log/wakes.ts";
 import { AsideObjects } from "./aside-objects.ts";
 import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
@@ -67,7 +67,7 @@ export class JobReader extends DurableObject<Env> {
   readonly #reading: Reading;
   readonly #uploads: Uploads;
   readonly #alarm: Alarm;
-  #wokenMs = Number.NEGATIVE_INFINITY;
+  readonly #waker = new Waker(this.env);
   /** Public for the tests, which wait for the canary, and break attempts at every step. */
   readonly canary: Canary;
   readonly manifests: Manifests;
@@ -168,15 +168,16 @@ export class JobReader extends DurableObject<Env> {
     return this.#reading.pull(how);
   }
 
-  /** An upload with which delivery is paused, or an object is on hold, wakes the watch. */
+  /** An upload that is the first to fail, or with which an object is on hold, wakes the watch. */
   async #upload(object: ObjectRow): Promise<void> {
-    const trouble = (): number => (this.#state.row()?.parked ?? 0) + (this.#state.row()?.aside_objects ?? 0);
+    const trouble = (): number => {
+      const { parked = 0, aside_objects: aside = 0, failing_since_ms: failing = null } = this.#state.row() ?? {};
+      return parked + aside + Number(failing !== null);
+    };
     const before = trouble();
     await this.attempts.uploadOne(object);
-    const now = platform.now();
-    if (trouble() <= before || Math.abs(now - this.#wokenMs) < WAKE_EVERY_MS) return;
-    this.#wokenMs = now;
-    this.ctx.waitUntil(wakeWatch(this.env));
+    const waking = trouble() > before ? this.#waker.appended([], true) : null;
+    if (waking !== null) this.ctx.waitUntil(waking);
   }
 
   /**

@@ -155,7 +155,17 @@ describe("a receiver of alerts", () => {
     ["a.c", "abc", false],
     [`${"a*".repeat(100)}b`, "a".repeat(200), false],
   ])("of Workers like %s is%.0s told of %s: %s", (pattern, name, isTold) => {
-    expect(isRouted({ workers: [pattern] }, { type: "function", name })).toBe(isTold);
+    expect(isRouted({ workers: [pattern] }, of(0, { subject: { type: "function", name } }))).toBe(isTold);
+  });
+
+  it.each([
+    ["functions_more", { workers: ["shop"] }, true],
+    ["functions_more", { searches: [7] }, false],
+    ["more_findings", { workers: ["shop"] }, true],
+    ["more_findings", { searches: [7] }, true],
+    ["ledger_silent", { workers: ["*"] }, false],
+  ])("of an account's %s is, with routes %j, told: %s", (kind, routes, isTold) => {
+    expect(isRouted(routes, of(0, { kind, subject: { type: "account" } }))).toBe(isTold);
   });
 
   it("is not told of a muted incident, also where it ends and begins again, until it is unmuted", async () => {

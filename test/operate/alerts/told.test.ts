@@ -2,7 +2,7 @@
  * From a store that rejects uploads to a call of the webhook, through the deployed service: only
  * store and receiver are scripted.
  */
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
@@ -10,6 +10,7 @@ import { type Snapshot, watch } from "../../../src/operate/alerts/watch.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { runAlarm, runCron } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 import { call } from "../../web/api/harness.ts";
 import { verify } from "./verify.ts";
 
@@ -20,7 +21,7 @@ interface Told {
   data: { kind: string; subject: object; since: string; summary: string; job_name?: string };
 }
 
-it("whoever set a webhook is told that a job cannot deliver, within a minute of the cron that saw it, and when it can again", async () => {
+it("whoever set a webhook is told that a job cannot deliver, a minute and twenty seconds after a check saw it, and when it can again", async () => {
   const { clock, control, job } = await waitingJob();
   await call("PUT", `/logship/jobs/${job}`, { name: "orders to archive" });
   const made = await call<{ secret: string }>("PUT", "/logship/webhook", { url: HOOK });
@@ -42,6 +43,9 @@ it("whoever set a webhook is told that a job cannot deliver, within a minute of 
   expect(told).toEqual([]);
   clock.advance(60_000);
   expect(await alarm()).toBe(true);
+  expect(told).toEqual([]);
+  clock.advance(20_000);
+  expect(await alarm()).toBe(true);
   const { findings } = (await watch(env.WATCH).snapshot()) as Snapshot;
   expect(told).toMatchObject([
     {
@@ -58,4 +62,29 @@ it("whoever set a webhook is told that a job cannot deliver, within a minute of 
   }
   const ends = told.filter(({ data }) => data.kind === "parked").map(({ type }) => type);
   expect(ends).toEqual(["incident.opened", "incident.over"]);
+});
+
+it("uploads that fail without a pause are told within two minutes of their threshold, though no cron runs", async () => {
+  const { clock, control, job } = await waitingJob();
+  await call("PUT", "/logship/webhook", { url: HOOK });
+  await watch(env.WATCH).check();
+  const told: [string, number][] = [];
+  const { fetch } = platform;
+  vi.spyOn(platform, "fetch").mockImplementation(async (url, init) => {
+    if (url !== HOOK) return fetch(url, init);
+    told.push([(JSON.parse(String(init.body)) as Told).data.kind, clock.nowMs()]);
+    return new Response(null, { status: 204 });
+  });
+  await control.script([rule({ do: "answer", status: 503 })]);
+  clock.advance(30_000);
+  await runAlarm(job);
+  const failingMs = clock.nowMs() + 120_000;
+  const armed = () => runInDurableObject(watch(env.WATCH), (_watch, { storage }) => storage.getAlarm());
+  await until(async () => ((await armed()) ?? 0) <= clock.nowMs() + 10_000);
+  for (let at = await armed(); at !== null && at <= failingMs + 120_000; at = await armed()) {
+    clock.advance(Math.max(0, at - clock.nowMs()));
+    await runDurableObjectAlarm(watch(env.WATCH));
+  }
+  expect(told).toEqual([["failing", expect.any(Number)]]);
+  expect((told[0]?.[1] ?? 0) - failingMs).toBeLessThanOrEqual(90_000);
 });

@@ -7,6 +7,7 @@ import { beforeEach, type MockInstance, vi } from "vitest";
 import type { Finding } from "../../../src/operate/status/finding.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { finding } from "../status/findings.ts";
+import { tellAtOnce } from "./fresh.ts";
 import { type Receiver, receiver, runWatchAlarm, sees, theWatch } from "./receiver.ts";
 
 export const MINUTE_MS = 60_000;
@@ -24,6 +25,7 @@ export let errors: MockInstance;
  * For the tests of a file. A hook at the top of this module would be set for the first file alone.
  */
 export function watchEach(): void {
+  tellAtOnce();
   beforeEach(() => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     errors = vi.spyOn(console, "error").mockImplementation(() => {});

@@ -13,7 +13,7 @@ import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post
 watchEach();
 
 describe("a receiver that is down", () => {
-  it("for an hour gets every call, in order, under the ids of the first tries, and is left alone in between", async () => {
+  it("for an hour gets every call, in order, under the ids of earlier tries, and is left alone in between", async () => {
     const secret = await putWebhook();
     post.answers(503);
     const found = await begin(1, 2);
@@ -31,7 +31,8 @@ describe("a receiver that is down", () => {
     const first = new Map(tries.map(({ id, raw }) => [id, raw]));
     for (const { id, raw, body } of post.calls) if (body.type === "incident.opened") expect(first.get(id)).toBe(raw);
     await expectSigned([...tries, ...post.calls], secret);
-    expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 2, failures: 0, failing_since: null });
+    // What opened together was one message for five tries, and then two.
+    expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 3, failures: 0, failing_since: null });
   });
 
   it("is a finding with the third failure, and none when a call is accepted; no call is made about it", async () => {
@@ -134,19 +135,27 @@ describe("a receiver that is down", () => {
     expect(saidBy(post.calls)).toEqual(["opened 2"]);
   });
 
-  it("for one incident only holds up that, and no other, also of the same message", async () => {
-    await putWebhook();
-    const isOfOne = (each: Call): boolean => saidBy([each]).some((said) => said.endsWith(" 1"));
-    post.answers((each) => (isOfOne(each) ? 422 : 204));
-    const found = await begin(1, 2, 3);
-    await pass(HOUR_MS, found);
-    await pass(30 * MINUTE_MS, []);
-    await pass(2 * HOUR_MS, []);
-    const taken = post.calls.filter((each) => !isOfOne(each));
-    expect(saidBy(taken).sort()).toEqual(["opened 2", "opened 3", "over 2", "over 3"]);
-    expect(saidBy(post.calls)).not.toContain("over 1");
-    expect(await readWebhook()).toMatchObject({ waiting: 2, delivered: 3 });
-  });
+  it.each([
+    [422, "at once", 5],
+    [500, "after five tries", 11],
+    [404, "after five tries", 11],
+  ])(
+    "answers one incident with %i holds up no other of its message: that goes in halves %s",
+    async (status, _when, tries) => {
+      await putWebhook();
+      const isOfOne = (each: Call): boolean => saidBy([each]).some((said) => said.endsWith(" 1"));
+      post.answers((each) => (isOfOne(each) ? status : 204));
+      const found = await begin(1, 2, 3, 4, 5);
+      await pass(HOUR_MS, found);
+      expect(post.calls.findIndex((each) => isOfOne(each) && saidBy([each]).length === 1)).toBeLessThanOrEqual(tries);
+      await pass(30 * MINUTE_MS, []);
+      await pass(2 * HOUR_MS, []);
+      const taken = saidBy(post.calls.filter((each) => !isOfOne(each)));
+      expect(taken.sort()).toEqual(["opened", "over"].flatMap((type) => [2, 3, 4, 5].map((id) => `${type} ${id}`)));
+      expect(saidBy(post.calls)).not.toContain("over 1");
+      expect(await readWebhook()).toMatchObject({ waiting: 2 });
+    },
+  );
 
   it("and says for how long is left alone for so long", async () => {
     await putWebhook();

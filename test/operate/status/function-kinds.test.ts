@@ -176,7 +176,7 @@ describe("kinds that senders make up", () => {
     // They do not wake the watch.
     expect(nextDueMs(known, MONDAY, MONDAY)).toBeNull();
     const own = known.map(({ sender: _, ...each }) => each);
-    const quietMs = MONDAY + 2 * MINUTE + 45 * SECOND;
+    const quietMs = MONDAY + 2 * MINUTE + 20 * SECOND;
     const dueMs = (nowMs: number, behindMs = 0) => nextDueMs(own, nowMs, nowMs - behindMs);
     expect(dueMs(MONDAY)).toBe(quietMs + MINUTE);
     expect(dueMs(quietMs + SECOND)).toBeNull();

@@ -2,12 +2,14 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { Watch } from "../../../src/operate/alerts/watch.ts";
 import type { PartHead } from "../../../src/ship/log/append-types.ts";
 import { type ErrorCount, type Health, NO_HEALTH, problemsOf } from "../../../src/ship/log/function-health.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import { PROBLEMS_MAX, type ProblemList } from "../../../src/ship/log/problems.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { id, job } from "../consumer/scripted.ts";
 import { control, open, shard } from "./shard.ts";
 
@@ -301,4 +303,17 @@ describe("of too many problems", () => {
     const found = await list();
     expect([found.problems.length, found.dropped, sumOf(found)]).toEqual([300, 100, 400]);
   });
+});
+
+it("wakes the watch once when it is new to a shard, and not when it comes again", async () => {
+  const woken = vi.spyOn(Watch.prototype, "look").mockReturnValue().mock.calls;
+  const clock = setClock(NOON);
+  for (const errors of [[error(1, 1, NOON)], [error(1, 1, NOON), error(2, 1, NOON)], [error(2, 3, NOON)]]) {
+    await count(errors, clock.nowMs());
+    clock.advance(SLOT_MS);
+  }
+  await evictDurableObject(shard(0));
+  await count([error(1, 1, NOON)], clock.nowMs());
+  await until(() => woken.length === 2);
+  expect(woken).toHaveLength(2);
 });

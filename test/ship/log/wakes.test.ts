@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { platform } from "../../../src/base/platform.ts";
 import { Watch, watch } from "../../../src/operate/alerts/watch.ts";
 import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
 import type { PartHead } from "../../../src/ship/log/append-types.ts";
@@ -10,7 +11,7 @@ import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import { keyOf } from "../../../src/ship/log/health-keys.ts";
 import { SLOT_MS, type Slot } from "../../../src/ship/log/health-slots.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
-import { ASK_EVERY_MS, crosses, seenOf, WAKE_EVERY_MS, Waker, wakeWatch } from "../../../src/ship/log/wakes.ts";
+import { ASK_EVERY_MS, crosses, seenOf, Waker, wakeWatch } from "../../../src/ship/log/wakes.ts";
 import { putWebhook, receiver, runWatchAlarm, theWatch } from "../../operate/alerts/receiver.ts";
 import { finding } from "../../operate/status/findings.ts";
 import { Oracle } from "../../support/oracle.ts";
@@ -38,22 +39,32 @@ const part = (failed: number, events = failed, scriptName: string | null = "shop
 /** A waker of a shard in which so much failed in the slot that is under way. */
 function waker(settings: object = {}, isBroken = false) {
   const clock = setClock(NOON);
+  const rests: { ms: number; end(): void }[] = [];
+  vi.spyOn(platform, "sleep").mockImplementation((ms) => new Promise((end) => rests.push({ ms, end })));
   const slots = new Map<string, Slot>();
   const woken: number[] = [];
-  const WATCH = { getByName: () => ({ look: async () => void woken.push(clock.nowMs()) }) };
+  const look = async () => void woken.push(clock.nowMs());
   const counts = vi.fn((since: number) => {
     if (isBroken) throw new Error("disk full");
     const seen = [...slots].filter(([, { slot }]) => slot >= since);
     return new Map(seen.map(([scriptName, slot]) => [keyOf({ scriptName, source: "", version: "" }), slot]));
   });
-  const it = new Waker({ WATCH, ...settings } as never, counts);
+  const it = new Waker({ WATCH: { getByName: () => ({ look }) }, ...settings } as never, counts);
   /** What came is counted first, as in the shard. */
-  const append = (failed: number, events = failed, name = "shop", isDue = false): boolean => {
+  const append = (failed: number, events = failed, name = "shop", isDue = false): Promise<void> | null => {
     const before = slots.get(name) ?? { slot: NOW_SLOT, events: 0, failed: 0, firstFailedMs: 1 };
     slots.set(name, { ...before, events: before.events + events, failed: before.failed + failed });
-    return it.appended([part(failed, events, name)], isDue) !== null;
+    return it.appended([part(failed, events, name)], isDue);
   };
-  return { ...clock, slots, woken, counts, append, it };
+  /** The time that it waits for is over. */
+  const rested = async (): Promise<void> => {
+    const [rest] = rests.splice(0);
+    clock.advance(rest?.ms ?? 0);
+    rest?.end();
+    await Promise.resolve();
+    await Promise.resolve();
+  };
+  return { ...clock, slots, woken, counts, append, it, rests, rested };
 }
 
 describe("a function", () => {
@@ -75,62 +86,49 @@ describe("a function", () => {
 });
 
 describe("a shard", () => {
-  it("asks nothing while nothing fails, and of what fails looks every five seconds at most", () => {
-    const { advance, counts, append } = waker();
+  it("asks nothing while nothing fails, and of what fails looks every five seconds at most", async () => {
+    const { counts, append, rests, rested } = waker();
     for (let n = 0; n < 100; n++) append(0, 1_000);
     expect(counts).not.toHaveBeenCalled();
-    for (let n = 0; n < 100; n++) {
-      append(1, 1_000);
-      advance(100);
-    }
-    expect(counts).toHaveBeenCalledTimes(2);
+    for (let n = 0; n < 100; n++) append(1, 1_000);
+    expect([counts.mock.calls.length, rests.map(({ ms }) => ms)]).toEqual([1, [ASK_EVERY_MS]]);
+    await rested();
+    for (let n = 0; n < 100; n++) append(1, 1_000);
+    expect([counts.mock.calls.length, rests.map(({ ms }) => ms)]).toEqual([2, [ASK_EVERY_MS]]);
   });
 
-  it("wakes the watch once when a function begins to fail, also between two looks, and not while that goes on", () => {
-    const { advance, woken, append } = waker();
+  it("wakes the watch once when a function begins to fail, also if nothing comes after that, and not while it goes on", async () => {
+    const { advance, woken, append, rested } = waker();
     append(19);
-    // Not looked at: the next append does, whatever it brings.
+    advance(1_000);
     append(1);
     expect(woken).toEqual([]);
-    advance(ASK_EVERY_MS);
-    append(0, 1);
+    await rested();
     expect(woken).toEqual([NOON + ASK_EVERY_MS]);
     for (let n = 0; n < 4; n++) {
-      advance(WAKE_EVERY_MS);
+      advance(ASK_EVERY_MS);
       append(10);
     }
     expect(woken).toHaveLength(1);
   });
 
-  it("wakes it once a minute at most, however much begins, and forgets none of it", () => {
-    const { advance, nowMs, slots, woken, append } = waker();
-    for (let n = 0; n < 600; n++) {
-      append(20, 20, `f${n}`);
-      advance(1_000);
-      for (const slot of slots.values()) slot.slot = Math.floor(nowMs() / SLOT_MS);
-    }
-    expect(woken).toHaveLength(10);
-    expect(woken.every((ms, n) => n === 0 || ms - (woken[n - 1] ?? 0) >= WAKE_EVERY_MS)).toBe(true);
-    advance(WAKE_EVERY_MS);
-    append(0, 1);
-    expect(woken).toHaveLength(11);
-  });
-
-  it("wakes it for another threshold as for this one", () => {
-    const { advance, counts, append } = waker();
-    expect(append(0, 1, "shop", true)).toBe(true);
-    expect(append(0, 1, "shop", true)).toBe(false);
-    advance(WAKE_EVERY_MS);
-    expect(append(0, 1)).toBe(true);
-    expect(counts).not.toHaveBeenCalled();
+  it("wakes it for all that begins, every five seconds at most", async () => {
+    const { advance, woken, counts, append, rested } = waker();
+    for (let n = 0; n < 10; n++) append(0, 1, "shop", true);
+    expect(woken).toEqual([NOON]);
+    await rested();
+    expect(woken).toEqual([NOON, NOON + ASK_EVERY_MS]);
+    advance(ASK_EVERY_MS);
+    append(0, 1, "shop", true);
+    expect([woken.length, counts.mock.calls.length]).toEqual([3, 0]);
   });
 
   it("needs its share of the failures, by the function's own rule, and knows names from their senders", () => {
     const two = waker({ LOG_SHARDS: "2" });
-    expect(two.append(9)).toBe(false);
+    expect(two.append(9)).toBeNull();
     two.advance(ASK_EVERY_MS);
-    expect(two.append(1)).toBe(true);
-    expect(waker({ FUNCTION_FAILING: "shop=off" }).append(50)).toBe(false);
+    expect(two.append(1)).not.toBeNull();
+    expect(waker({ FUNCTION_FAILING: "shop=off" }).append(50)).toBeNull();
     const sent = waker();
     sent.slots.set("shop", { slot: NOW_SLOT, events: 20, failed: 20, firstFailedMs: 1 });
     expect(sent.it.appended([part(20, 20, "shop", "http:ci")])).toBeNull();
@@ -138,7 +136,7 @@ describe("a shard", () => {
   });
 
   it("never fails by what it asks", () => {
-    expect(waker({}, true).append(20)).toBe(false);
+    expect(waker({}, true).append(20)).toBeNull();
     expect(warned).toHaveBeenCalledTimes(1);
   });
 

@@ -1,5 +1,6 @@
 import { describe, it, vi } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
+import { Waker } from "../../../src/ship/log/wakes.ts";
 import { Chunks } from "../../../src/ship/reader/chunks.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
 import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
@@ -154,6 +155,8 @@ it("a failed attempt is five rows: the object, its places in turn and in time, t
   const { name, control } = freshBucket();
   await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
   const job = jobInto(name);
+  // What the first one wakes has rows of its own.
+  const woken = vi.spyOn(Waker.prototype, "appended").mockReturnValue(null);
   const bill = await inLog(job, async (_log, storage) => {
     await configure(job);
     await append(job, fragmentsOf(NDJSON, ["x\n"]));
@@ -165,6 +168,7 @@ it("a failed attempt is five rows: the object, its places in turn and in time, t
     expect(await runAlarm(job.id)).toBe(true);
     expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE reader": 1, alarm: 1 });
   }
+  expect(woken.mock.calls.filter(([, isDue]) => isDue)).toHaveLength(1);
 });
 
 it("a transaction writes the reader's row once, and another one within it is refused", async ({ expect }) => {

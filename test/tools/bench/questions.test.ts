@@ -14,7 +14,8 @@ const MINUTE = 60_000;
 const NOON = Date.UTC(2026, 10, 20, 12);
 
 describe("the made incident set", () => {
-  const plan = { brokenMs: NOON + MINUTE, slowMs: NOON + MINUTE, stoppedMs: NOON + 90_000, fixedMs: NOON + 4 * MINUTE };
+  const own = { brokenMs: NOON + MINUTE, slowMs: NOON + MINUTE, stoppedMs: NOON + 90_000, fixedMs: NOON + 4 * MINUTE };
+  const plan = { ...NOTHING_YET, ...own };
   const all = madeFrom(plan, NOON, NOON + 5 * MINUTE);
 
   it("is the same however it is cut", () => {
@@ -44,14 +45,14 @@ describe("the made incident set", () => {
     const truth = new Truth();
     truth.add(all, NOON);
     expect(truth.firstBroken()).toMatchObject({ worker: BROKEN, hasFailed: true, version: "v42" });
-    const crossedMs = failingFromMs(all);
+    const crossedMs = failingFromMs(all, BROKEN);
     expect(truth.broken().filter(({ atMs }) => atMs <= crossedMs)).toHaveLength(20);
     const before = all.filter(({ worker, atMs }) => worker === SLOW && atMs < plan.slowMs).length;
     // The 95th of a hundred is slow when more than five are.
     const slowed = all.filter(({ isSlow, atMs }) => isSlow && atMs <= slowFromMs(all, 5 * MINUTE)).length;
     expect(slowed / (before + slowed)).toBeGreaterThan(0.05);
     expect((slowed - 1) / (before + slowed - 1)).toBeLessThanOrEqual(0.05);
-    expect(failingFromMs(madeFrom(NOTHING_YET, NOON, NOON + MINUTE))).toBeNaN();
+    expect(failingFromMs(madeFrom(NOTHING_YET, NOON, NOON + MINUTE), BROKEN)).toBeNaN();
   });
 });
 

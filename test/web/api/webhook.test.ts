@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
+import { tellAtOnce } from "../../operate/alerts/fresh.ts";
 import {
   expectSigned,
   putWebhook,
@@ -27,6 +28,7 @@ const OTHER_KEY = btoa("another key of thirty-two bytes!");
 let clock: ReturnType<typeof setClock>;
 let post: Receiver;
 
+tellAtOnce();
 beforeEach(() => {
   clock = setClock(NOON);
   post = receiver();

@@ -288,6 +288,10 @@ describe("the alerts", () => {
     const same = { name: "shop", address: "https://hooks.slack.com/****", enabled: "on" };
     await admin.submit(`${AT}/2`, { ...same, routes: "" });
     expect(await textAt(AT)).not.toMatch(/only about|sent nowhere/);
+    await admin.submit(`${AT}/2`, { ...same, routes: "", errors_only: "on" });
+    expect(await textAt(AT)).toContain("Warnings about jobs and the account are sent nowhere");
+    await admin.submit(`${AT}/2`, { name: "shop", address: "https://hooks.slack.com/****", routes: "" });
+    expect(await textAt(AT)).toContain("Problems of jobs and the account are sent nowhere");
   });
 
   it("say why a test was refused and what to do, also later in the list", async () => {

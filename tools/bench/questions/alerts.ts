@@ -1,5 +1,5 @@
 /** When alerts came, beside when they could have. */
-import { BROKEN, CRON, type Made, SLOW } from "./events.ts";
+import { CRON, type Made, SLOW } from "./events.ts";
 
 /** A call of an alert. */
 export interface Told {
@@ -26,15 +26,34 @@ export interface About {
 /** The setting FUNCTION_FAILING, by default. */
 const FAILING = { share: 0.05, least: 20 } as const;
 
-/** When so many requests had failed that the Worker counts as failing. */
-export function failingFromMs(made: readonly Made[]): number {
-  const own = made.filter(({ worker }) => worker === BROKEN);
-  let failed = 0;
-  for (const [i, { hasFailed, atMs }] of own.entries()) {
-    failed += Number(hasFailed);
-    if (failed >= FAILING.least && failed / (i + 1) >= FAILING.share) return atMs;
+/** What is looked at ends with the five minutes that are under way, and has two more of them. */
+const SLOT_MS = 300_000;
+
+/** When so many of a Worker's requests were bad, of those looked at then, from some time on. */
+function reachedMs(
+  own: readonly Made[],
+  { share, least }: { share: number; least: number },
+  isBad: (made: Made) => boolean,
+): number {
+  for (const [i, { atMs }] of own.entries()) {
+    const sinceMs = (Math.floor(atMs / SLOT_MS) - 2) * SLOT_MS;
+    const lately = own.slice(0, i + 1).filter((each) => each.atMs >= sinceMs);
+    const bad = lately.filter(isBad).length;
+    if (bad >= least && bad / lately.length >= share) return atMs;
   }
   return Number.NaN;
+}
+
+/** When so many requests had failed that the Worker counts as failing. */
+export function failingFromMs(made: readonly Made[], name: string): number {
+  const own = made.filter(({ worker }) => worker === name);
+  return reachedMs(own, FAILING, ({ hasFailed }) => hasFailed);
+}
+
+/** When so many were slow that the Worker counts as slower than usual. */
+export function slowerFromMs(made: readonly Made[]): number {
+  const own = made.filter(({ worker }) => worker === SLOW);
+  return reachedMs(own, { share: 0.05, least: 10 }, ({ isSlow }) => isSlow);
 }
 
 /** When the 95th of a hundred was slow, of a time that ends then. */
@@ -84,6 +103,12 @@ export function alertRows(planted: readonly Planted[], told: readonly Told[]): A
       links: [...links, ...(first?.data.version === undefined ? [] : [`version ${first.data.version}`])],
     };
   });
+}
+
+/** Messages that tell of any of these that it is open. */
+export function messagesOf(planted: readonly Planted[], told: readonly Told[]): number {
+  const isOne = (about: About): boolean => planted.some(({ is }) => is(about));
+  return told.filter((each) => each.type === "incident.opened" && aboutOf(each).some(isOne)).length;
 }
 
 /** Incidents that were not planted. */

@@ -11,18 +11,24 @@ export interface Plan {
   readonly slowMs: number;
   /** The cron of {@link CRON} stops; its requests go on. */
   readonly stoppedMs: number;
-  /** Version v43 of {@link BROKEN}, and the end of all else. */
+  /** Version v43 of {@link BROKEN}, and the end of all before. */
   readonly fixedMs: number;
+  /** All of {@link TOGETHER} throw, for {@link TOGETHER_MS}. */
+  readonly togetherMs: number;
 }
 
 export const NOTHING_YET: Plan = {
   ...{ brokenMs: Number.POSITIVE_INFINITY, slowMs: Number.POSITIVE_INFINITY },
   ...{ stoppedMs: Number.POSITIVE_INFINITY, fixedMs: Number.POSITIVE_INFINITY },
+  togetherMs: Number.POSITIVE_INFINITY,
 };
 
 export const BROKEN = "checkout";
 export const SLOW = "payments";
 export const CRON = "reports";
+/** What these depend on may go away for all of them. */
+export const TOGETHER: readonly string[] = ["accounts", "catalog", "cart", "images", "suggest"];
+export const TOGETHER_MS = 120_000;
 export const EXPRESSION = "* * * * *";
 
 /** A customer who complains, in three Workers. */
@@ -96,7 +102,9 @@ function requestOf(kind: Kind, plan: Plan, atMs: number, known?: { ray: string; 
   const n = Math.round(atMs / kind.everyMs);
   const version = versionOf(worker, plan, atMs);
   const isSlow = worker === SLOW && atMs >= plan.slowMs && atMs < plan.fixedMs;
-  const hasFailed = known === undefined && version === "v42" && [0, 3, 7].includes(n % 10);
+  const isBroken = version === "v42" && [0, 3, 7].includes(n % 10);
+  const isAlone = atMs < plan.togetherMs || atMs >= plan.togetherMs + TOGETHER_MS || !TOGETHER.includes(worker);
+  const hasFailed = known === undefined && (isBroken || !isAlone);
   const ray = known?.ray ?? `${n.toString(16).slice(-9).padStart(9, "0")}${KINDS.indexOf(kind)}`.padStart(16, "8");
   const customer = hasCustomer ? (known?.customer ?? `cus_${(1_000 + (n % 23)).toString(36)}`) : "";
   const order = 300_000 + (n % 500_000);
@@ -111,9 +119,11 @@ function requestOf(kind: Kind, plan: Plan, atMs: number, known?: { ray: string; 
         { name: "SmtpError", message: "421 too many connections", stack: "    at sendMail (accounts.js:77:3)" },
       ],
     });
-  const message = `${ERROR.message} ${order}`;
+  const [name, message, stack] = isAlone
+    ? [ERROR.name, `${ERROR.message} ${order}`, STACK]
+    : ["SessionError", "no session service", `at session (${worker}.js:7:9)`];
   const exceptions = hasFailed
-    ? [{ name: ERROR.name, message, stack: `${ERROR.name}: ${message}\n    ${STACK}`, timestamp: atMs + 60 }]
+    ? [{ name, message, stack: `${name}: ${message}\n    ${stack}`, timestamp: atMs + 60 }]
     : [];
   const status = worker === "catalog" && n % 100 === 0 ? 503 : 200;
   const request = { url: `https://shop.example${path}/${n}`, method, headers: { "cf-ray": `${ray}-FRA` } };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Stage } from "../../../test/browser/browser.ts";
 import { HostileStore } from "../../../test/e2e/hostile-store.ts";
 import { firstPort } from "../../../test/e2e/ports.ts";
-import { jobInto } from "../../../test/e2e/shipper.ts";
+import { type IsolatedShipper, jobInto } from "../../../test/e2e/shipper.ts";
 import { rule } from "../../../test/support/s3-script.ts";
 import { ROOT } from "../../paths.ts";
 import { startDevServer } from "../../servers/dev-server.ts";
@@ -32,14 +32,22 @@ export class Webhook implements AsyncDisposable {
     });
   }
 
-  /** Added on its page: messages then know the address of the dashboard. */
-  static async of(stage: Stage): Promise<Webhook> {
+  /**
+   * Added on its page: messages then know the address of the dashboard.
+   * @param stage null: there is no browser, and it is added through the API.
+   */
+  static async of(shipper: IsolatedShipper, stage: Stage | null): Promise<Webhook> {
     const webhook = new Webhook();
     await new Promise<void>((resolve) => webhook.#server.listen(0, "127.0.0.1", resolve));
     const { port } = webhook.#server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/hook`;
+    if (stage === null) {
+      await shipper.call("PUT", "/logship/webhook", { url });
+      return webhook;
+    }
     const page = await stage.signedIn();
     await page.goto("/status/webhook");
-    await page.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${port}/hook`);
+    await page.getByLabel("Address", { exact: true }).fill(url);
     await page.locator("main form button.primary").click();
     await page.getByText("whsec_").first().waitFor();
     await page.context().close();
@@ -86,7 +94,7 @@ export const QUICK_MS = 240_000;
 export class IncidentWorld implements AsyncDisposable {
   readonly truth = new Truth();
   plan: Plan = NOTHING_YET;
-  readonly stage: Stage;
+  readonly shipper: IsolatedShipper;
   readonly jobs: Jobs;
   /** Of the saved search with an alert on the slow Worker. */
   readonly searchId: number;
@@ -97,14 +105,14 @@ export class IncidentWorld implements AsyncDisposable {
   #refusedMs = Number.NaN;
 
   private constructor(
-    stage: Stage,
+    shipper: IsolatedShipper,
     store: HostileStore,
     tracer: LocalServer,
     jobs: Jobs,
     searchId: number,
     sinceMs: number,
   ) {
-    this.stage = stage;
+    this.shipper = shipper;
     this.searchId = searchId;
     this.#tracer = tracer;
     this.jobs = jobs;
@@ -113,12 +121,12 @@ export class IncidentWorld implements AsyncDisposable {
   }
 
   /**
-   * @param stage with {@link SETTINGS}; it is left as it is when this world ends.
+   * @param shipper with {@link SETTINGS}; it is left as it is when this world ends.
    * @param sinceMs from when on there are events.
    */
-  static async on(stage: Stage, sinceMs: number): Promise<IncidentWorld> {
-    const [store, tracer] = await Promise.all([HostileStore.start(), startTracer(stage)]);
-    const { api } = stage.shipper;
+  static async on(shipper: IsolatedShipper, sinceMs: number): Promise<IncidentWorld> {
+    const [store, tracer] = await Promise.all([HostileStore.start(), startTracer(shipper)]);
+    const { api } = shipper;
     const fields = { output_options: { field_names: ["*", ...EXTRA] } };
     const create = async (body: object): Promise<number> => (await api.createJob({ ...body })).id;
     const jobs = {
@@ -126,8 +134,8 @@ export class IncidentWorld implements AsyncDisposable {
       refused: await create(store.job("refusing", { name: "copy for audit" })),
       poisoned: await create(store.job("receiver-https-partner", { name: "to the partner" })),
     };
-    const { id } = await stage.shipper.call<{ id: number }>("POST", "/logship/searches", SLOW_SEARCH);
-    return new IncidentWorld(stage, store, tracer, jobs, id, sinceMs);
+    const { id } = await shipper.call<{ id: number }>("POST", "/logship/searches", SLOW_SEARCH);
+    return new IncidentWorld(shipper, store, tracer, jobs, id, sinceMs);
   }
 
   /** Sends what has happened since the last time. */
@@ -167,7 +175,7 @@ export class IncidentWorld implements AsyncDisposable {
       what: `the status to have ${kinds.join()}`,
       withinMs: RECEIVED_WITHIN_MS,
       look: async () => {
-        const { findings } = await this.stage.shipper.call<{ findings: { kind: string }[] }>("GET", "/logship/status");
+        const { findings } = await this.shipper.call<{ findings: { kind: string }[] }>("GET", "/logship/status");
         return findings.map(({ kind }) => kind);
       },
       enough: (there) => kinds.every((kind) => there.includes(kind)),
@@ -181,7 +189,7 @@ export class IncidentWorld implements AsyncDisposable {
 
   /** When a record was first put on hold. */
   async heldMs(): Promise<number> {
-    const held = await this.stage.shipper.call<{ set_aside_at: string }[]>("GET", "/logship/set-aside");
+    const held = await this.shipper.call<{ set_aside_at: string }[]>("GET", "/logship/set-aside");
     return Math.min(...held.map(({ set_aside_at }) => Date.parse(set_aside_at)));
   }
 
@@ -192,7 +200,7 @@ export class IncidentWorld implements AsyncDisposable {
 
   /** Waits until all that was sent can be asked for. */
   async settled(): Promise<void> {
-    const { api } = this.stage.shipper;
+    const { api } = this.shipper;
     await until({
       what: `${this.truth.all.length} events to be received`,
       withinMs: RECEIVED_WITHIN_MS,
@@ -207,7 +215,7 @@ export class IncidentWorld implements AsyncDisposable {
   }
 }
 
-async function startTracer({ shipper }: Stage): Promise<LocalServer> {
+async function startTracer(shipper: IsolatedShipper): Promise<LocalServer> {
   const [from, to] = [join(ROOT, "tools/bench/questions/tracer"), join(shipper.folder, "tracer")];
   mkdirSync(to);
   for (const file of ["index.js", "wrangler.jsonc"]) copyFileSync(join(from, file), join(to, file));

@@ -26,11 +26,7 @@ export const AlertsPanel: FC<{
       </Empty>
     ) : (
       <>
-        {receivers.every(({ routes }) => routes !== null) && (
-          <Notice kind="warn" title="Problems of jobs and the account are sent nowhere">
-            <p>Every alert here is only about some Workers or searches. Add one without that choice.</p>
-          </Notice>
-        )}
+        <Unsent receivers={receivers} />
         <Table
           caption="Where alerts go"
           columns={["Name", "Goes to", "State", "Last answer", ""]}
@@ -40,6 +36,21 @@ export const AlertsPanel: FC<{
     )}
   </Panel>
 );
+
+/** What no receiver is told of. One that is muted is told later. */
+const Unsent: FC<{ receivers: readonly Receiver[] }> = ({ receivers }) => {
+  const all = receivers.filter(({ enabled, routes }) => enabled && routes === null);
+  if (all.some(({ min_severity }) => min_severity !== "error")) return null;
+  const [what, why] =
+    all.length === 0
+      ? ["Problems of", "is off, or only about some Workers or searches"]
+      : ["Warnings about", "is off, or only about errors, Workers or searches"];
+  return (
+    <Notice kind="warn" title={`${what} jobs and the account are sent nowhere`}>
+      <p>Every alert here {why}. Add one without such a choice.</p>
+    </Notice>
+  );
+};
 
 function cells(receiver: Receiver, viewer: Viewer, nowMs: number): Child[] {
   const { at, name, min_severity, routes } = receiver;
