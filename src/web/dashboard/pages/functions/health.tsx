@@ -3,6 +3,7 @@ import { HOUR_MS } from "../../../../base/time.ts";
 import { count, duration, plural, share, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import { problemPath } from "../../../../operate/alerts/link.ts";
+import { SLOT_MS } from "../../../../ship/log/health-slots.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
@@ -23,8 +24,6 @@ const QUANTILE_ERROR = 1.05;
 /** As of a job's uploads, and by five minutes. */
 const SPANS = { "6h": { label: "6 hours", per: "5 minutes" }, ...RANGES } as const;
 type Span = keyof typeof SPANS;
-
-const SLOT_MS = 300_000;
 
 /** Defaults to six hours. */
 export function spanOf(asked: string | null): Span {
