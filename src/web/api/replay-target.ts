@@ -2,7 +2,7 @@
 
 import type * as z from "zod";
 import { counted } from "../../base/counted.ts";
-import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
+import { type ApiError, badValue, CODE, faultsError, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import { dayOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
@@ -79,12 +79,7 @@ async function ofJob(c: AppContext, id: number, config: Config, not: string): Pr
 }
 
 function badJob(not: string, message: string): ApiError {
-  return faultsError(
-    400,
-    CODE.notAllowed,
-    [{ pointer: "/destination_of_job", message: `destination_of_job: ${message}` }],
-    not,
-  );
+  return badValue("destination_of_job", message, CODE.notAllowed, not);
 }
 
 /** What is asked for, and where it would go. */

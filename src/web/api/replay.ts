@@ -1,5 +1,14 @@
 import type * as z from "zod";
-import { type ApiError, CODE, faultsError, notFound, notInForce, oneError, unavailable } from "../../base/errors.ts";
+import {
+  type ApiError,
+  badValue,
+  CODE,
+  faultsError,
+  notFound,
+  notInForce,
+  oneError,
+  unavailable,
+} from "../../base/errors.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import { PRICES, type PriceName } from "../../base/prices.ts";
@@ -200,7 +209,7 @@ export function requireFit(config: StoredJob["config"], target: Destination, not
 export function spanOf({ since, until }: z.infer<typeof AskSpan>): { sinceMs: number; untilMs: number } {
   const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
   if (sinceMs < untilMs) return { sinceMs, untilMs };
-  throw faultsError(400, CODE.invalid, [{ pointer: "/until", message: "until: must be later than since" }]);
+  throw badValue("until", "must be later than since");
 }
 
 /**
