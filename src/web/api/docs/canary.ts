@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { RouteDoc } from "../route.ts";
-import { Time } from "./common.ts";
+import { exactly, Time } from "./common.ts";
 
-const CanaryView = z
-  .strictObject({
+const CanaryView = exactly(
+  "Canary",
+  {
     enabled: z.boolean().describe("Whether canaries are sent: the job has the option `canary` and is enabled."),
     state: z
       .enum(["ok", "waiting", "failed", "missing", "damaged", "unreadable"])
@@ -18,8 +19,9 @@ const CanaryView = z
     next_run: Time.nullable().describe("When the next is sent, or the newest is looked for again."),
     key: z.string().nullable().describe("Its key in the bucket; each canary overwrites the one before."),
     why: z.string().nullable().describe("What is wrong, or why there is none; null: nothing is wrong."),
-  })
-  .meta({ id: "Canary", description: "A synthetic event that is sent every hour and read back." });
+  },
+  "A synthetic event that is sent every hour and read back.",
+);
 export type CanaryView = z.infer<typeof CanaryView>;
 
 export const READ_CANARY = {
