@@ -7,7 +7,8 @@ import type { ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import { jobAside } from "../../ship/reader/object-pages.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
-import { controlPlane, type Rerun } from "../../state/control/plane.ts";
+import { controlPlane } from "../../state/control/plane.ts";
+import type { Rerun } from "../../state/control/rerun-rows.ts";
 import type { Amount, Problem, ReplayState, ReplayStatus } from "./replay-status.ts";
 
 /** Deadline of the log, in ms. */

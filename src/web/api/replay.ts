@@ -26,7 +26,8 @@ import { maskDestination } from "../../ship/destinations/parse.ts";
 import { readWithin } from "../../ship/destinations/read-small.ts";
 import { fitDestination } from "../../ship/job/rules.ts";
 import { jobReplayable } from "../../ship/reader/all-readers.ts";
-import { controlPlane, type JobChange, type Rerun, type StoredJob } from "../../state/control/plane.ts";
+import { controlPlane, type JobChange, type StoredJob } from "../../state/control/plane.ts";
+import type { Rerun } from "../../state/control/rerun-rows.ts";
 import { bodyOf } from "./body.ts";
 import {
   type AskSpan,
