@@ -16,7 +16,7 @@ import { bucketOf, oneOf, RANGES, timesOf } from "../job/series.ts";
 import { problemsPath } from "../problems/list.tsx";
 import { errorText, RecordLink, versionName } from "../problems/words.tsx";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
-import { functionPath } from "./logging.tsx";
+import { functionPath, scriptPath } from "./logging.tsx";
 
 /** A quantile may be so many times the exact one: docs/functions.md, Health. */
 const QUANTILE_ERROR = 1.05;
@@ -36,7 +36,7 @@ type Time = "wall_ms" | "cpu_ms";
 
 /** @throws InnerFailure */
 export function loadFunctionHealth({ api, nowMs }: PageContext, name: string, span: Span): Promise<FunctionHealthView> {
-  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/health`;
+  const path = `${scriptPath(name)}/health`;
   return api.get<FunctionHealthView>(path, span === "6h" ? { every: "5m" } : timesOf(span, nowMs));
 }
 
@@ -211,7 +211,7 @@ export function marksOf(
 /** None, if no such Worker is known, or can be: a sender chooses names. @throws InnerFailure */
 export async function loadVersions({ api }: PageContext, name: string): Promise<readonly Version[]> {
   try {
-    const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
+    const path = `${scriptPath(name)}/versions`;
     return (await api.list<Version>(path)).items;
   } catch (error) {
     if (error instanceof InnerFailure && [400, 404].includes(error.status)) return [];
