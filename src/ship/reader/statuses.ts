@@ -1,5 +1,6 @@
 import type { Following } from "../log/nodes.ts";
 import type { entryOf } from "./object-entry.ts";
+import type { Amount } from "./replayed.ts";
 import type { UnmadeSums } from "./unmade.ts";
 
 /**
@@ -57,7 +58,7 @@ export interface ReaderStatus extends Following {
   /** Of the first node; null: the job has no manifests. */
   manifests: ManifestStatus | null;
   /** What was shipped again; not part of the other counts. */
-  replayed: ReplayedCounts;
+  replayed: Amount;
   /**
    * Records that were sent again after an answer was lost, where the destination cannot tell a
    * repeat.
@@ -117,13 +118,6 @@ export interface ManifestStatus {
   failingSinceMs: number | null;
   /** What it fails on, in words: status and code of the store. */
   why: string | null;
-}
-
-export interface ReplayedCounts {
-  objects: number;
-  records: number;
-  /** Compressed. */
-  bytes: number;
 }
 
 /** One line of a job's list of objects. */
