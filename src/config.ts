@@ -144,9 +144,17 @@ export function readKeepMs(env: object): number {
 
 /** null: malformed. */
 function keepHoursOf(env: object): number | null {
-  const setting = `${(env as Settings).LOG_KEEP_HOURS ?? ""}` || `${LOG_KEEP_HOURS.fallback}`;
-  const hours = /^[0-9]{1,3}$/.test(setting) ? Number(setting) : Number.NaN;
-  return hours <= LOG_KEEP_HOURS.max ? hours : null;
+  return wholeIn((env as Settings).LOG_KEEP_HOURS, LOG_KEEP_HOURS);
+}
+
+/** A whole number in its bounds; null: malformed. A var in wrangler.jsonc may be a number. */
+function wholeIn(
+  setting: unknown,
+  { min, max, fallback }: { min: number; max: number; fallback: number },
+): number | null {
+  const text = `${setting ?? ""}` || `${fallback}`;
+  const number = /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  return number >= min && number <= max ? number : null;
 }
 
 /** A var in wrangler.jsonc may be a number. */
@@ -160,11 +168,9 @@ export function readSubrequests(env: object): number {
   return subrequestsOf(env) ?? SUBREQUESTS.fallback;
 }
 
-/** null: malformed. A var in wrangler.jsonc may be a number. */
+/** null: malformed. */
 function subrequestsOf(env: object): number | null {
-  const setting = `${(env as Settings).SUBREQUESTS_MAX || SUBREQUESTS.fallback}`;
-  const number = /^\d{1,8}$/.test(setting) ? Number(setting) : 0;
-  return number >= SUBREQUESTS.min && number <= SUBREQUESTS.max ? number : null;
+  return wholeIn((env as Settings).SUBREQUESTS_MAX, SUBREQUESTS);
 }
 
 /** What a setting lists, separated by commas; null: it is no text. */
@@ -251,11 +257,7 @@ export function readIsLocal(env: object): boolean {
  * counts then.
  */
 export function readStoredMaxBytes(env: object): number | null {
-  const { OBJECT_STORED_MAX_BYTES: setting } = env as Settings;
-  const { min, max, fallback } = OBJECT_STORED_BYTES;
-  if (!setting) return fallback;
-  const bytes = /^[0-9]{1,10}$/.test(setting) ? Number(setting) : Number.NaN;
-  return bytes >= min && bytes <= max ? bytes : null;
+  return wholeIn((env as Settings).OBJECT_STORED_MAX_BYTES, OBJECT_STORED_BYTES);
 }
 
 export type LocalFunctionsResult = { ok: true; origin: string | null } | { ok: false; fault: string };

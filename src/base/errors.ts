@@ -78,6 +78,11 @@ export function faultsError(status: ApiError["status"], code: number, faults: re
   );
 }
 
+/** 400: a value of a body is wrong. @param prefix as of {@link faultsError}. */
+export function badValue(name: string, why: string, code: number = CODE.invalid, prefix = ""): ApiError {
+  return faultsError(400, code, [{ pointer: `/${name}`, message: `${name}: ${why}` }], prefix);
+}
+
 /** A step of a JSON pointer. RFC 6901. */
 export function escapePointer(step: string): string {
   return step.replaceAll("~", "~0").replaceAll("/", "~1");

@@ -308,7 +308,7 @@ export const SEGMENT_MAX_BYTES = 8_000_000_000;
 export const SHARD_MAX_BYTES = 8_000_000_000;
 
 /** Hours for which the log keeps what it has taken in: below {@link DEDUP_MS}. */
-export const LOG_KEEP_HOURS = { max: 336, fallback: 24 } as const;
+export const LOG_KEEP_HOURS = { min: 0, max: 336, fallback: 24 } as const;
 
 /** What a shard keeps of it at most, in bytes: beyond that the oldest goes first. */
 export const KEPT_MAX_BYTES = 1_000_000_000;

@@ -1,12 +1,7 @@
+import type { Amount } from "../../ship/reader/replayed.ts";
+
 /** `running`, and `waiting` after an error, until it is tried again; the others are ends. */
 export type ReplayState = "running" | "waiting" | "done" | "cancelled" | "failed";
-
-export interface Amount {
-  objects: number;
-  records: number;
-  /** Compressed. */
-  bytes: number;
-}
 
 /**
  * Why an object is not shipped again: it is not where it was; it is not what was delivered; its

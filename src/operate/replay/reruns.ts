@@ -6,9 +6,11 @@ import { added } from "../../ship/log/sums.ts";
 import type { ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import { jobAside } from "../../ship/reader/object-pages.ts";
+import type { Amount } from "../../ship/reader/replayed.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
-import { controlPlane, type Rerun } from "../../state/control/plane.ts";
-import type { Amount, Problem, ReplayState, ReplayStatus } from "./replay-status.ts";
+import { controlPlane } from "../../state/control/plane.ts";
+import type { Rerun } from "../../state/control/rerun-rows.ts";
+import type { Problem, ReplayState, ReplayStatus } from "./replay-status.ts";
 
 /** Deadline of the log, in ms. */
 const ASK_MS = 5_000;

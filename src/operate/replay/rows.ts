@@ -1,8 +1,8 @@
 import type { RowOf } from "../../base/storage/row-of.ts";
 import { fillOf, keyBelow } from "../../formats/object/keys.ts";
-import type { ReplaySource } from "../../ship/reader/replayed.ts";
+import type { Amount, ReplaySource } from "../../ship/reader/replayed.ts";
 import type { REPLAY_STEPS } from "./replay-migrations.ts";
-import type { Amount, ReplayState, ReplayStatus } from "./replay-status.ts";
+import type { ReplayState, ReplayStatus } from "./replay-status.ts";
 
 /** The rows of replays, and how they are shown. */
 

@@ -1,6 +1,7 @@
 import { parsedJson } from "../../base/bytes.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform } from "../../base/platform.ts";
+import { DAY_MS, dayOf } from "../../base/time.ts";
 import {
   type ListedObject,
   type ListedSketch,
@@ -46,8 +47,6 @@ export interface Archived {
   /** Of manifests, that were read. */
   bytes: number;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Deadlines of a question to a reader, of a manifest, and of all together, in ms. */
 const ASK_MS = 10_000;
@@ -225,8 +224,4 @@ function searchableOf(object: ListedObject, day: number): Searchable {
     lastMs: Date.parse(object.last_event),
     identified: null,
   };
-}
-
-function dayOf(timeMs: number): number {
-  return Math.floor(timeMs / DAY_MS);
 }

@@ -17,7 +17,7 @@ import {
 import { rerunName } from "../../ship/job/config.ts";
 import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
 import type { Searchable } from "../../ship/reader/searchable.ts";
-import type { Rerun } from "../../state/control/plane.ts";
+import type { Rerun } from "../../state/control/rerun-rows.ts";
 import { type Archive, type ArchivedObject, listArchived } from "./archived.ts";
 import type { BatchPlace } from "./cursor.ts";
 import { type Identified, identifier, loaded } from "./identify.ts";

@@ -5,6 +5,7 @@ import type { Source } from "../../formats/record/source.ts";
 import { addedSketch, bucketOf, quantile, type Sketch } from "../../ship/log/function-health.ts";
 import { SLOT_MS, SLOTS_LATELY } from "../../ship/log/health-slots.ts";
 import { type FunctionTimes, SLOW_BY_MS } from "../../ship/log/last-hour.ts";
+import { SLOTS_SEEN } from "../../ship/log/wakes.ts";
 import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations more than usual take long. */
@@ -24,9 +25,6 @@ export interface SlowFunction {
   /** It may have gone on for longer. */
   isLonger: boolean;
 }
-
-/** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
-const SLOTS_SEEN = 3;
 
 /**
  * Slow is what takes longer than `times` the usual p95, and `moreMs` longer than that. A function

@@ -7,9 +7,8 @@ import type { GroupFormat } from "../log/append-types.ts";
 import type { Group } from "../log/blocks.ts";
 import { cut } from "./cut.ts";
 import { ReaderPart } from "./reader-part.ts";
-import type { BatchRow } from "./reader-rows.ts";
+import type { BatchRow, CutReason } from "./reader-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
-import type { CutReason } from "./statuses.ts";
 
 /**
  * A batch whose first records come late (a backlog) stays open this long after it was opened, so

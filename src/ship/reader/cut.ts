@@ -4,9 +4,8 @@ import { dayOf } from "../../base/time.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
-import type { BatchRow } from "./reader-rows.ts";
+import type { BatchRow, CutReason } from "./reader-rows.ts";
 import type { ReaderState } from "./reader-state.ts";
-import type { CutReason } from "./statuses.ts";
 
 /** What a cut reads and changes. */
 export interface CutInto {

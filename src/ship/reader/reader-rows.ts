@@ -1,7 +1,12 @@
 import type { RowOf } from "../../base/storage/row-of.ts";
 import { readTemplate, type Template } from "../../formats/object/keys.ts";
 import type { READER_STEPS } from "./reader-migrations.ts";
-import type { CutReason, ObjectState } from "./statuses.ts";
+
+/** Why a batch became an object. */
+export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
+
+/** `waiting`: cut and not delivered; the others are ends. */
+export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
 
 export type ReaderRow = RowOf<typeof READER_STEPS, "reader">;
 export type BatchRow = RowOf<typeof READER_STEPS, "batch">;

@@ -12,11 +12,14 @@ export interface ReplaySpan {
   askedMs: number;
 }
 
-export interface Replayable {
+export interface Amount {
   objects: number;
   records: number;
   /** Compressed. */
   bytes: number;
+}
+
+export interface Replayable extends Amount {
   /** Of the first object, and of the last, if these are two. */
   keys: string[];
 }

@@ -1,11 +1,7 @@
 import type { Following } from "../log/nodes.ts";
+import type { entryOf } from "./object-entry.ts";
+import type { Amount } from "./replayed.ts";
 import type { UnmadeSums } from "./unmade.ts";
-
-/** Why a batch became an object. */
-export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
-
-/** `waiting`: cut and not delivered; the others are ends. */
-export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
 
 /**
  * The counts of one job; `pending` is counted from the rows, so that an error in the others shows.
@@ -62,7 +58,7 @@ export interface ReaderStatus extends Following {
   /** Of the first node; null: the job has no manifests. */
   manifests: ManifestStatus | null;
   /** What was shipped again; not part of the other counts. */
-  replayed: ReplayedCounts;
+  replayed: Amount;
   /**
    * Records that were sent again after an answer was lost, where the destination cannot tell a
    * repeat.
@@ -124,43 +120,8 @@ export interface ManifestStatus {
   why: string | null;
 }
 
-export interface ReplayedCounts {
-  objects: number;
-  records: number;
-  /** Compressed. */
-  bytes: number;
-}
-
 /** One line of a job's list of objects. */
-export interface ObjectEntry {
-  number: number;
-  key: string;
-  state: ObjectState;
-  records: number;
-  bytes: number;
-  raw_bytes: number;
-  first_event: string;
-  last_event: string;
-  reason: CutReason;
-  attempts: number;
-  cut_at: string;
-  uploaded_at: string | null;
-  /** false: the store says that it has the object, and does not show it. */
-  verified: boolean | null;
-  error: string | null;
-  /** Of an object that a replay wrote; null: the job's own. */
-  replay: ReplayMark | null;
-  /** The masked destination that it is or was sent to instead of its job's; null: none. */
-  sent_to: string | null;
-}
-
-export interface ReplayMark {
-  id: string;
-  /** The number of the object that it is a copy of. */
-  of: number;
-  /** Bucket and endpoint, if it was not written to the job's own destination. */
-  destination: string | null;
-}
+export type ObjectEntry = ReturnType<typeof entryOf>;
 
 /** An object that its store refuses itself, or that a user is about to take out of its turn. */
 export interface AsideObject extends ObjectEntry {

@@ -1,6 +1,7 @@
 import { columns } from "../../base/storage/sql.ts";
 import { hourOf } from "../../base/time.ts";
 import type { FailureCause } from "../destinations/failure.ts";
+import { added } from "../log/sums.ts";
 import { ReaderPart } from "./reader-part.ts";
 
 /** How many hours are kept, the one that is not over included: 30 days. */
@@ -34,18 +35,8 @@ export interface HealthHour {
 }
 
 export function emptyHour(hour: number): HealthHour {
-  return {
-    hour,
-    ok: 0,
-    retried: 0,
-    failed: 0,
-    causes: {},
-    records: 0,
-    bytes: 0,
-    rawBytes: 0,
-    totalMs: 0,
-    longestMs: 0,
-  };
+  const counts = { ok: 0, retried: 0, failed: 0, records: 0, bytes: 0, rawBytes: 0, totalMs: 0, longestMs: 0 };
+  return { hour, ...counts, causes: {} };
 }
 
 /** An hour with one more attempt. */
@@ -65,18 +56,8 @@ export function withAttempt(before: HealthHour, attempt: CountedAttempt): Health
 export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
   const causes = new Map(Object.entries(a.causes));
   for (const [cause, count] of Object.entries(b.causes)) causes.set(cause, (causes.get(cause) ?? 0) + count);
-  return {
-    hour: a.hour,
-    ok: a.ok + b.ok,
-    retried: a.retried + b.retried,
-    failed: a.failed + b.failed,
-    causes: Object.fromEntries(causes),
-    records: a.records + b.records,
-    bytes: a.bytes + b.bytes,
-    rawBytes: a.rawBytes + b.rawBytes,
-    totalMs: a.totalMs + b.totalMs,
-    longestMs: Math.max(a.longestMs, b.longestMs),
-  };
+  const durations = { totalMs: a.totalMs + b.totalMs, longestMs: Math.max(a.longestMs, b.longestMs) };
+  return { ...added(a, b), hour: a.hour, causes: Object.fromEntries(causes), ...durations };
 }
 
 /**

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../../base/bytes.ts";
 import { SCRIPT_NAME_MAX } from "../../ship/log/function-counts.ts";
+import { ONE_NAME } from "../functions/tail-consumers.ts";
 
 /**
  * Most JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one
@@ -58,12 +59,7 @@ export const ScriptSettings = z
         `Cloudflare's own logs of the function: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
       ),
   })
-  .refine((body) => body.logship === undefined || body.logpush === undefined, {
-    path: ["logpush"],
-    error: "is another name of logship; send only one of them",
-    // Reported beside other faults, too.
-    when: ({ value }) => typeof value === "object" && value !== null,
-  })
+  .refine(...ONE_NAME)
   .meta({
     id: "ScriptSettings",
     description: "Only what is named changes.",

@@ -1,17 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
-import {
-  DEDUP_MS,
-  RERUNS_REMEMBERED_MAX,
-  SEARCH_LEASE_MS,
-  SEARCHES_AT_ONCE,
-  SENT_FORMS_MAX,
-} from "../../base/limits.ts";
+import { DEDUP_MS, SENT_FORMS_MAX } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { settled as allSettled, answered, platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { Sql } from "../../base/storage/sql.ts";
 import { readKeyShards } from "../../config.ts";
-import { created, deleted, type JobDraft, type RerunSpan, rerunOf, updated } from "../../ship/job/change.ts";
+import { created, deleted, type JobDraft, updated } from "../../ship/job/change.ts";
 import {
   CLOCK_SKEW_MS,
   isLost,
@@ -30,11 +24,10 @@ import { CONTROL_STEPS } from "./control-migrations.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
+import { type Rerun, type RerunAsk, type RerunRefusal, RerunRows } from "./rerun-rows.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
 import type { SavedSearch, SearchDraft, SearchOwner } from "./saved-searches.ts";
-
-export type { JobDraft } from "../../ship/job/change.ts";
-export { CONTROL_STEPS } from "./control-migrations.ts";
+import { SearchSlots } from "./search-slots.ts";
 
 export interface StoredJob {
   body: Omit<JobBody, "destination_conf">;
@@ -51,36 +44,8 @@ export interface StoredJob {
  */
 export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
 
-/** A rerun of a job. */
-export interface Rerun extends RerunSpan {
-  /** Of the job that carries it out, which is in no list of jobs. */
-  id: number;
-  job: number;
-  askedMs: number;
-  /** The other destination, its secrets masked; null: the job's own. */
-  shown: string | null;
-  /** Its status when it was found to have ended; null: it was not. */
-  end: object | null;
-  isCancelled: boolean;
-}
-
-/** What is asked for. */
-export interface RerunAsk extends RerunSpan {
-  job: number;
-  /** Another destination, sealed as that of a job; null: the job's own. */
-  target: { sealed: string; path: string; shown: string } | null;
-  /** How many more may be under way, as far as the caller knows. */
-  room: number;
-}
-
-/** What of a rerun is kept in place of a job's body. */
-type RerunNote = RerunSpan & Pick<Rerun, "shown" | "end">;
-
-export type RerunBegun =
-  | { kind: "begun"; rerun: Rerun; missing: readonly number[] }
-  | { kind: "refused"; why: string }
-  | { kind: "same"; id: number }
-  | { kind: "gone" | "full" };
+/** `missing` as of {@link JobChange}. */
+export type RerunBegun = { kind: "begun"; rerun: Rerun; missing: readonly number[] } | RerunRefusal;
 
 /** `missing`: shards of the log that have not confirmed it yet; the alarm sends it again. */
 export type JobChange =
@@ -123,6 +88,7 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #local: LocalStore;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
+  readonly #reruns: RerunRows;
   readonly #searches = new SearchSlots();
   readonly #sentForms = new Set<string>();
   /** Shards that have told this instance what they know, and those that it has asked. */
@@ -139,6 +105,7 @@ export class ControlPlane extends DurableObject<Env> {
     this.#attachments = new Attachments(sql);
     this.#local = new LocalStore(sql);
     this.#state = new ControlState(sql, this.#functions);
+    this.#reruns = new RerunRows(sql, this.#state);
     const alarm = new Alarm(ctx.storage);
     this.#rollout = new Rollout(ctx, env, { state: this.#state, alarm, patience: this.patience });
     alarm.begin(ctx, CONTROL_STEPS, () => this.keyShards());
@@ -276,7 +243,7 @@ export class ControlPlane extends DurableObject<Env> {
         this.#sql.update("job", each.id, set);
       };
       remove(row, discard, windows);
-      const open = new Set(this.#openReruns(id).map((rerun) => rerun.id));
+      const open = new Set(this.#reruns.open(id).map((rerun) => rerun.id));
       for (const each of this.#state.rows()) if (open.has(each.id)) remove(each, true, []);
       return "changed";
     });
@@ -286,63 +253,24 @@ export class ControlPlane extends DurableObject<Env> {
     return { kind: "gone" };
   }
 
-  /** Begins a rerun: creates a job like the one that is named, which is deleted already. */
-  async rerun({ job: of, sinceMs, untilMs, target, room }: RerunAsk): Promise<RerunBegun> {
+  /** Begins a rerun. */
+  async rerun(ask: RerunAsk): Promise<RerunBegun> {
     const isSure = await this.#askShards(true);
-    const now = platform.now();
-    const span = { sinceMs, untilMs };
-    let id = 0;
-    const refusal = this.#rollout.change((): Exclude<RerunBegun, { kind: "begun" }> | null => {
-      const row = this.#state.live(of);
-      if (row === null) return { kind: "gone" };
-      const shown = target?.shown ?? null;
-      const open = this.#openReruns(of);
-      const isSame = (each: Rerun): boolean =>
-        each.sinceMs === sinceMs && each.untilMs === untilMs && each.shown === shown;
-      const same = open.find(isSame);
-      if (same !== undefined) return { kind: "same", id: same.id };
-      if (open.length >= room) return { kind: "full" };
-      if (this.reruns().length >= RERUNS_REMEMBERED_MAX) {
-        const why = `exceeded max reruns allowed: ${RERUNS_REMEMBERED_MAX} are remembered, those of 15 days`;
-        return { kind: "refused", why };
-      }
-      const why = this.#state.memoryRefusal();
-      if (why !== null) return { kind: "refused", why };
-      id = this.#state.nextId(!isSure, now);
-      const to = target && { destination: target.sealed, path: target.path };
-      const config = rerunOf(configOf(row), id, span, to, this.#state.next(), now);
-      const note: RerunNote = { ...span, shown, end: null };
-      const texts = { body: JSON.stringify(note), config: JSON.stringify(config) };
-      this.#sql.insert("job", { id, ...texts, created_ms: now, modified_ms: now, deleted_ms: now });
-      return null;
-    });
-    if (refusal !== null) return refusal;
+    const begun = this.#rollout.change(() => this.#reruns.begin(ask, isSure));
+    if (typeof begun !== "number") return begun;
     const missing = await this.#rollout.bring();
-    const rerun = this.reruns(of).find((each) => each.id === id);
+    const rerun = this.reruns(ask.job).find(({ id }) => id === begun);
     return rerun === undefined ? { kind: "gone" } : { kind: "begun", rerun, missing };
   }
 
   /** Reruns of a job, or of all, the newest first. */
   reruns(of?: number): Rerun[] {
-    const all = this.#state.rows().flatMap((row): Rerun[] => {
-      const { id, rerunOf: job, discard: isCancelled } = configOf(row);
-      if (job === undefined || (of !== undefined && of !== job)) return [];
-      return [{ ...(JSON.parse(row.body) as RerunNote), id, job, askedMs: row.created_ms, isCancelled }];
-    });
-    return all.reverse();
-  }
-
-  #openReruns(of: number): Rerun[] {
-    return this.reruns(of).filter(({ end, isCancelled }) => end === null && !isCancelled);
+    return this.#reruns.list(of);
   }
 
   /** Notes how a rerun was found to have ended. */
   rerunEnded(id: number, end: object): void {
-    const row = this.#state.row(id);
-    if (row === null || configOf(row).rerunOf === undefined) return;
-    const note = JSON.parse(row.body) as RerunNote;
-    const body = JSON.stringify({ ...note, end: note.end ?? end });
-    this.#sql.update("job", id, { body });
+    this.#reruns.ended(id, end);
   }
 
   /** Why no job can be created; null: one can. */
@@ -423,12 +351,11 @@ export class ControlPlane extends DurableObject<Env> {
     const change = this.#rollout.change(() => {
       if (attachment === "made") this.#attachments.made(name, now);
       if (attachment === "given up") this.#attachments.giveUp(name);
-      const set = this.#functions.set(name, patch, now, () => {
+      return this.#functions.set(name, patch, now, () => {
         const given = this.#state.next();
         this.#state.optOutsChanged(given, now);
         return given.version;
       });
-      return set;
     });
     if (change.kind === "refused") return change;
     const { version, windows } = change.switch;
@@ -585,30 +512,4 @@ function stored(row: JobRow): StoredJob {
 /** The one control plane of the account. */
 export function controlPlane(namespace: DurableObjectNamespace<ControlPlane>): DurableObjectStub<ControlPlane> {
   return namespace.getByName("control");
-}
-
-/**
- * How many searches each caller has under way, in memory: what is lost with the object only lets a
- * caller begin one more.
- */
-class SearchSlots {
-  /** When each began, by search, by caller. */
-  readonly #begun = new Map<string, Map<string, number>>();
-
-  /** @returns whether the search may begin. */
-  take(caller: string, search: string, nowMs: number): boolean {
-    const own = this.#begun.get(caller) ?? new Map<string, number>();
-    // The end of one whose client is gone may never be told.
-    for (const [id, atMs] of own) if (Math.abs(nowMs - atMs) >= SEARCH_LEASE_MS) own.delete(id);
-    if (own.size >= SEARCHES_AT_ONCE) return false;
-    own.set(search, nowMs);
-    this.#begun.set(caller, own);
-    return true;
-  }
-
-  free(caller: string, search: string): void {
-    const own = this.#begun.get(caller);
-    own?.delete(search);
-    if (own?.size === 0) this.#begun.delete(caller);
-  }
 }

@@ -1,8 +1,21 @@
+import type * as z from "zod";
+
 /** One entry of `tail_consumers`. All its other properties are kept. */
 export interface Consumer {
   readonly service: string;
   readonly [key: string]: unknown;
 }
+
+/** A rule of bodies that may have the property that attaches under either of its names. */
+export const ONE_NAME: Parameters<z.ZodType<{ logship?: unknown; logpush?: unknown }>["refine"]> = [
+  ({ logship, logpush }) => logship === undefined || logpush === undefined,
+  {
+    path: ["logpush"],
+    error: "is another name of logship; send only one of them",
+    // Reported beside other faults, too.
+    when: ({ value }) => typeof value === "object" && value !== null,
+  },
+];
 
 /** With this service once, at its first place or else at the end; all others unchanged. */
 export function attached(consumers: readonly Consumer[], selfName: string): readonly Consumer[] {

@@ -18,6 +18,7 @@ import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import { isDeeperThan } from "../../formats/record/record.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../../ship/intake/body.ts";
 import type { FormRest, Module, Upload } from "./module.ts";
+import { ONE_NAME } from "./tail-consumers.ts";
 
 /** What is wrong with an upload: one status, and all faults found. */
 export interface UploadFault {
@@ -38,11 +39,7 @@ export const UploadMetadata = z
     logpush: z.boolean().optional(),
     tail_consumers: z.array(Consumer).max(100).nullish(),
   })
-  .refine((metadata) => metadata.logship === undefined || metadata.logpush === undefined, {
-    path: ["logpush"],
-    error: "is another name of logship; send only one of them",
-    when: ({ value }) => typeof value === "object" && value !== null,
-  });
+  .refine(...ONE_NAME);
 
 /**
  * Reads the multipart form of an upload: a part `metadata`, as a field or a file, and one file part

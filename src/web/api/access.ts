@@ -1,5 +1,5 @@
 import { toHex } from "../../base/bytes.ts";
-import { CODE, faultsError, notFound, oneError, unavailable } from "../../base/errors.ts";
+import { badValue, CODE, notFound, oneError, unavailable } from "../../base/errors.ts";
 import { MEMBERS_MAX, TOKENS_MAX } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
@@ -107,8 +107,7 @@ async function createToken(c: AppContext, config: Config, platform: Platform): P
   requireHeld(c, permissions);
   requireEnd(c, expires_on === null ? null : Date.parse(expires_on));
   const nowMs = platform.now();
-  if (expires_on !== null && !(Date.parse(expires_on) > nowMs))
-    throw faultsError(400, CODE.invalid, [{ pointer: "/expires_on", message: "expires_on: must be in the future" }]);
+  if (expires_on !== null && !(Date.parse(expires_on) > nowMs)) throw badValue("expires_on", "must be in the future");
   const token = { id: newId(), name, permissions, expiresOn: expires_on };
   const checkKey = checkKeyOf(config.keys.current);
   const value = newSecret("token", checkKey);
@@ -137,8 +136,7 @@ async function updateMember(c: AppContext): Promise<Response> {
   requireEnd(c, null);
   const id = c.req.param("member_id") ?? "";
   const changed = await changeMember(c, id, (register, member): Promise<Member | null> => {
-    if (email !== undefined && emailKey(email) !== emailKey(member.email))
-      throw faultsError(400, CODE.invalid, [{ pointer: "/email", message: "email: cannot be changed" }]);
+    if (email !== undefined && emailKey(email) !== emailKey(member.email)) throw badValue("email", "cannot be changed");
     if (role !== member.role) return register.setRole(id, role, member.role);
     c.set("unchanged", true);
     return Promise.resolve(member);

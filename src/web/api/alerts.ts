@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { CODE, faultsError, notFound } from "../../base/errors.ts";
+import { badValue, CODE, faultsError, notFound } from "../../base/errors.ts";
 import { keepsSecrets } from "../../base/hosts.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
@@ -93,7 +93,7 @@ async function testAlert(c: AppContext, config: Config, platform: Platform): Pro
 
 async function muteIncident(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const untilMs = Date.parse((await bodyOf(c, MUTE_INCIDENT)).until);
-  if (untilMs <= platform.now()) throw faultsError(400, CODE.invalid, [past("until")]);
+  if (untilMs <= platform.now()) throw badValue("until", PAST);
   const id = c.req.param("incident_id") ?? "";
   if (!(await watch(c.env.WATCH).mute(id, untilMs, c.var.caller.name)))
     throw notFound("there is no such open incident");
@@ -107,9 +107,7 @@ async function unmuteIncident(c: AppContext): Promise<Response> {
 }
 
 /** Of a time that would mute nothing. */
-function past(name: string): { pointer: string; message: string } {
-  return { pointer: `/${name}`, message: `${name}: must be later than now` };
-}
+const PAST = "must be later than now";
 
 /**
  * What is to be stored, and what looks wrong with it.
@@ -138,7 +136,7 @@ function readAsked(
   const mutedUntilMs = mutedUntil == null ? null : Date.parse(mutedUntil);
   // One that is over may be sent back as it was read.
   if (mutedUntilMs !== null && mutedUntilMs <= platform.now() && mutedUntilMs !== before?.muted_until_ms)
-    faults.push(past("muted_until"));
+    faults.push({ pointer: "/muted_until", message: `muted_until: ${PAST}` });
   const { routes } = sent;
   if (routes && (routes.workers ?? []).length + (routes.searches ?? []).length === 0)
     faults.push({ pointer: "/routes", message: "routes: names no Worker and no search; null stands for everything" });

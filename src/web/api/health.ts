@@ -5,7 +5,7 @@ import { HOUR_MS } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { jobHealth } from "../../ship/reader/all-readers.ts";
 import { HEALTH_HOURS, type HealthHour, seriesOf } from "../../ship/reader/upload-health.ts";
-import { AskedTime, Count, OF_HOURS, Time } from "./docs/common.ts";
+import { AskedTime, Count, exactly, OF_HOURS, Time } from "./docs/common.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { requireJob } from "./jobs.ts";
 import type { AppContext, Resources, RouteDoc } from "./route.ts";
@@ -13,27 +13,23 @@ import type { AppContext, Resources, RouteDoc } from "./route.ts";
 /** Hours shown by default. */
 const HOURS_SHOWN = 24;
 
-export const Hour = z
-  .strictObject({
-    hour: Time.describe("Start of the hour."),
-    uploads: z
-      .strictObject({
-        ok: Count.describe("The object was delivered."),
-        retried: Count.describe("The upload failed and is retried automatically."),
-        failed: Count.describe("Needs you: delivery is paused, or the object is on hold."),
-      })
-      .describe("Upload attempts that ended in this hour, by result."),
-    errors: z
-      .record(z.string(), Count)
-      .describe("The `retried` and `failed` attempts, counted by HTTP status or cause."),
-    records: Count.describe("Records delivered."),
-    bytes_raw: Count.describe("Bytes delivered, before compression."),
-    bytes_compressed: Count.describe("Bytes delivered, compressed."),
-    duration_ms: z
-      .strictObject({ sum: Count, max: Count })
-      .describe("Duration of the `ok` attempts; `sum / ok` is the mean."),
-  })
-  .meta({ id: "HealthHour" });
+export const Hour = exactly("HealthHour", {
+  hour: Time.describe("Start of the hour."),
+  uploads: z
+    .strictObject({
+      ok: Count.describe("The object was delivered."),
+      retried: Count.describe("The upload failed and is retried automatically."),
+      failed: Count.describe("Needs you: delivery is paused, or the object is on hold."),
+    })
+    .describe("Upload attempts that ended in this hour, by result."),
+  errors: z.record(z.string(), Count).describe("The `retried` and `failed` attempts, counted by HTTP status or cause."),
+  records: Count.describe("Records delivered."),
+  bytes_raw: Count.describe("Bytes delivered, before compression."),
+  bytes_compressed: Count.describe("Bytes delivered, compressed."),
+  duration_ms: z
+    .strictObject({ sum: Count, max: Count })
+    .describe("Duration of the `ok` attempts; `sum / ok` is the mean."),
+});
 
 const READ_HEALTH = {
   summary: "Show a job's uploads by the hour",

@@ -1,12 +1,51 @@
 /** Who the caller is: what clients ask before they do anything else. */
 
+import * as z from "zod";
 import { CODE } from "../../base/errors.ts";
 import type { Config } from "../../config.ts";
-import { LIST_ACCOUNTS, LIST_MEMBERSHIPS, READ_USER, VERIFY_ACCOUNT_TOKEN, VERIFY_TOKEN } from "./docs/identity.ts";
 import { listed, success } from "./envelope.ts";
 import { passOn } from "./platform-pass.ts";
-import { pageOf, queryOf } from "./query.ts";
+import { pageOf, paging, queryOf } from "./query.ts";
 import type { AppContext, Handler, Resources, RouteDoc } from "./route.ts";
+
+const AccountsPage = paging(1_000);
+
+const Account = z.object({ id: z.string(), name: z.string().describe("The same.") });
+
+const VERIFY_TOKEN = {
+  summary: "Check credentials",
+  description: "Any credentials that this service knows; others are a 401.",
+  result: z.object({
+    id: z.string().describe("Id of the token or member; `admin` for the admin token."),
+    status: z.literal("active"),
+  }),
+} satisfies RouteDoc;
+
+const VERIFY_ACCOUNT_TOKEN = {
+  ...VERIFY_TOKEN,
+  summary: "Check credentials for the account",
+} satisfies RouteDoc;
+
+const READ_USER = {
+  summary: "Read the caller",
+  result: z.object({ id: z.string(), email: z.string().nullable().describe("null: a token, which has none.") }),
+} satisfies RouteDoc;
+
+const LIST_ACCOUNTS = {
+  summary: "List the accounts",
+  description: "The one account of this deployment.",
+  query: AccountsPage,
+  result: Account,
+  list: true,
+} satisfies RouteDoc;
+
+const LIST_MEMBERSHIPS = {
+  summary: "List the caller's memberships",
+  description: "The one account of this deployment.",
+  query: AccountsPage,
+  result: z.object({ id: z.string(), status: z.literal("accepted"), account: Account }),
+  list: true,
+} satisfies RouteDoc;
 
 /** The vendor's own words, which its page tells users to look for. */
 const ACTIVE = { code: CODE.auth, message: "This API Token is valid and active" };

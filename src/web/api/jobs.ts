@@ -15,6 +15,7 @@ import {
   sameStore,
   unmaskDestination,
 } from "../../ship/destinations/parse.ts";
+import type { JobDraft } from "../../ship/job/change.ts";
 import {
   type JobBody,
   READ_ONLY_KEYS,
@@ -30,7 +31,7 @@ import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { added } from "../../ship/log/sums.ts";
 import { driveNodes } from "../../ship/reader/all-readers.ts";
-import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../../state/control/plane.ts";
+import { controlPlane, type JobChange, type StoredJob } from "../../state/control/plane.ts";
 import { bodyOf } from "./body.ts";
 import {
   CREATE_JOB,

@@ -18,6 +18,7 @@ import {
   attached,
   type Consumer,
   detached,
+  ONE_NAME,
   platformMetadata,
   withoutLogship,
 } from "../../state/functions/tail-consumers.ts";
@@ -59,11 +60,7 @@ const PlatformSettings = z
     logpush: z.boolean().nullable().optional(),
     tail_consumers: Consumers,
   })
-  .refine((body) => body.logship === undefined || body.logpush === undefined, {
-    path: ["logpush"],
-    error: "is another name of logship; send only one of them",
-    when: ({ value }) => typeof value === "object" && value !== null,
-  });
+  .refine(...ONE_NAME);
 
 /** By method and path below that of all scripts. */
 export const platformHandlers: { readonly [route: string]: Handler } = {

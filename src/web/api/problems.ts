@@ -1,4 +1,4 @@
-import { CODE, faultsError, notFound } from "../../base/errors.ts";
+import { badValue, notFound } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
@@ -70,12 +70,7 @@ async function updateProblem(c: AppContext, _config: Config, platform: Platform)
   const { state, until = null } = await bodyOf(c, UPDATE_PROBLEM);
   const untilMs = until === null ? null : Date.parse(until);
   if (untilMs !== null && (state !== "ignored" || untilMs <= platform.now()))
-    throw faultsError(400, CODE.invalid, [
-      {
-        pointer: "/until",
-        message: `until: ${state === "ignored" ? "must be later than now" : "goes with ignored alone"}`,
-      },
-    ]);
+    throw badValue("until", state === "ignored" ? "must be later than now" : "goes with ignored alone");
   const problem = await requireProblem(c);
   const { kind, name } = c.var.caller;
   const by = kind === "admin" ? kind : name;

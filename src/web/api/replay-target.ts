@@ -2,20 +2,20 @@
 
 import type * as z from "zod";
 import { counted } from "../../base/counted.ts";
-import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
+import { type ApiError, badValue, CODE, faultsError, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import { dayOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { fillOf, leadsTo, stampedMs } from "../../formats/object/keys.ts";
 import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
-import type { Amount, ReplayStatus } from "../../operate/replay/replay-status.ts";
+import type { ReplayStatus } from "../../operate/replay/replay-status.ts";
 import { replays } from "../../operate/replay/replays.ts";
 import type { Destination } from "../../ship/destinations/destination.ts";
 import { openDestination } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parseDestination, parsePlace, sameFolderOn } from "../../ship/destinations/parse.ts";
 import { readWithin } from "../../ship/destinations/read-small.ts";
 import { jobReplayable } from "../../ship/reader/all-readers.ts";
-import type { Replayable, ReplaySpan } from "../../ship/reader/replayed.ts";
+import type { Amount, Replayable, ReplaySpan } from "../../ship/reader/replayed.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
 import type { AskReplay } from "./docs/replay.ts";
 import { badDestination, withStoredSecrets } from "./jobs.ts";
@@ -79,12 +79,7 @@ async function ofJob(c: AppContext, id: number, config: Config, not: string): Pr
 }
 
 function badJob(not: string, message: string): ApiError {
-  return faultsError(
-    400,
-    CODE.notAllowed,
-    [{ pointer: "/destination_of_job", message: `destination_of_job: ${message}` }],
-    not,
-  );
+  return badValue("destination_of_job", message, CODE.notAllowed, not);
 }
 
 /** What is asked for, and where it would go. */

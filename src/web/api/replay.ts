@@ -1,5 +1,14 @@
 import type * as z from "zod";
-import { type ApiError, CODE, faultsError, notFound, notInForce, oneError, unavailable } from "../../base/errors.ts";
+import {
+  type ApiError,
+  badValue,
+  CODE,
+  faultsError,
+  notFound,
+  notInForce,
+  oneError,
+  unavailable,
+} from "../../base/errors.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
 import { PRICES, type PriceName } from "../../base/prices.ts";
@@ -7,7 +16,7 @@ import type { Config } from "../../config.ts";
 import { NDJSON } from "../../formats/output/format.ts";
 import { encrypt, replayPurpose } from "../../formats/secrets/encrypted.ts";
 import { placeName } from "../../operate/replay/places.ts";
-import type { Amount, Problem, ReplayAsk, ReplayBegun, ReplayStatus } from "../../operate/replay/replay-status.ts";
+import type { Problem, ReplayAsk, ReplayBegun, ReplayStatus } from "../../operate/replay/replay-status.ts";
 import { replays } from "../../operate/replay/replays.ts";
 import { rerunNumber, rerunProblems, rerunStates } from "../../operate/replay/reruns.ts";
 import { left } from "../../operate/replay/rows.ts";
@@ -17,7 +26,9 @@ import { maskDestination } from "../../ship/destinations/parse.ts";
 import { readWithin } from "../../ship/destinations/read-small.ts";
 import { fitDestination } from "../../ship/job/rules.ts";
 import { jobReplayable } from "../../ship/reader/all-readers.ts";
-import { controlPlane, type JobChange, type Rerun, type StoredJob } from "../../state/control/plane.ts";
+import type { Amount } from "../../ship/reader/replayed.ts";
+import { controlPlane, type JobChange, type StoredJob } from "../../state/control/plane.ts";
+import type { Rerun } from "../../state/control/rerun-rows.ts";
 import { bodyOf } from "./body.ts";
 import {
   type AskSpan,
@@ -200,7 +211,7 @@ export function requireFit(config: StoredJob["config"], target: Destination, not
 export function spanOf({ since, until }: z.infer<typeof AskSpan>): { sinceMs: number; untilMs: number } {
   const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
   if (sinceMs < untilMs) return { sinceMs, untilMs };
-  throw faultsError(400, CODE.invalid, [{ pointer: "/until", message: "until: must be later than since" }]);
+  throw badValue("until", "must be later than since");
 }
 
 /**

@@ -1,6 +1,6 @@
 import { waitUntil } from "cloudflare:workers";
 import type * as z from "zod";
-import { ApiError, CODE, type ErrorEntry, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import { ApiError, badValue, CODE, type ErrorEntry, faultsError, oneError, unavailable } from "../../base/errors.ts";
 import {
   COUNT_HELD_BYTES,
   FACET_HELD_BYTES,
@@ -60,7 +60,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const { cursor: token, dry_run: isDry, limit, order } = sent;
   const question = questionOf(sent);
   const read = token === undefined ? null : readCursor(token, question);
-  if (token !== undefined && read === null) throw wrong("/cursor", "cursor: does not belong to this search");
+  if (token !== undefined && read === null) throw badValue("cursor", "does not belong to this search");
   const span = read?.span ?? spanOf(sent, platform.now());
   const query = compileQuery({ ...span, all: askedIn(sent) });
   const plan = sent.count === undefined ? null : planOf(sent.count, span);
@@ -174,13 +174,13 @@ function spanOf({ since, until }: AskSearch, nowMs: number): Span {
   const untilMs = until === undefined ? nowMs : Date.parse(until);
   const sinceMs = since === undefined ? Math.max(0, untilMs - SINCE_DEFAULT_MS) : Date.parse(since);
   if (sinceMs < untilMs) return { sinceMs, untilMs };
-  throw wrong("/until", "until: must be later than since");
+  throw badValue("until", "must be later than since");
 }
 
 /** "": none is asked for. @throws ApiError 400 for one that would match every record. */
 function rayIdOf({ ray_id: sent }: AskSearch): string {
   const rayId = (sent ?? "").trim().split("-", 1)[0] ?? "";
-  if (sent !== undefined && rayId === "") throw wrong("/ray_id", "ray_id: is empty, or has nothing before its hyphen");
+  if (sent !== undefined && rayId === "") throw badValue("ray_id", "is empty, or has nothing before its hyphen");
   return rayId;
 }
 
@@ -193,10 +193,6 @@ function filterOf(text: string): Filter | null {
     CODE.invalid,
     read.faults.map((message) => ({ pointer: "/filter", message })),
   );
-}
-
-function wrong(pointer: string, message: string): Error {
-  return faultsError(400, CODE.invalid, [{ pointer, message }]);
 }
 
 /**

@@ -11,6 +11,7 @@ import {
 } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import { PRICES } from "../../base/prices.ts";
+import { DAY_MS, MINUTE_MS } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { readQuery } from "../../formats/query/meaning.ts";
 import { nameOf } from "../../formats/query/names.ts";
@@ -124,9 +125,6 @@ function draftOf({ name, query, alert = null }: z.infer<typeof AskSavedSearch>):
   if (!read.ok) throw new ApiError(400, [queryError(read.fault)]);
   return { name: name.toWellFormed(), query: query.toWellFormed(), alert: alert && alertOf(alert) };
 }
-
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 
 function alertOf(sent: NonNullable<z.infer<typeof AskSavedSearch>["alert"]>): SearchAlert {
   const { measure, threshold, when, severity } = sent;

@@ -10,7 +10,7 @@ import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { READER_STEPS } from "../../../src/ship/reader/reader-migrations.ts";
 import { ACCESS_STEPS } from "../../../src/state/access/access-migrations.ts";
-import { CONTROL_STEPS } from "../../../src/state/control/plane.ts";
+import { CONTROL_STEPS } from "../../../src/state/control/control-migrations.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import {

@@ -2,9 +2,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { NDJSON } from "../../../src/formats/output/format.ts";
-import type { Amount } from "../../../src/operate/replay/replay-status.ts";
 import { type Replays, replays } from "../../../src/operate/replay/replays.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
+import type { Amount } from "../../../src/ship/reader/replayed.ts";
 import type { ObjectEntry } from "../../../src/ship/reader/statuses.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { noise } from "../../formats/record/samples.ts";

@@ -247,7 +247,8 @@ describe("a misconfigured deployment", () => {
       /public keys as \/\.well-known\/logship-keys\.json has them/,
     ],
     ["DESTINATION_BINDINGS", ["a b", "TRACES,", "1X", 7, ["TRACES"]], /names of bindings/],
-    ["SUBREQUESTS_MAX", ["many", "999", "10000001", "1e4", "-5"], /an integer from 1000 to 10000000, or absent/],
+    ["LOG_KEEP_HOURS", ["a day", "337", "1.5", "-1", 337], /whole hours from 0 to 336, or absent/],
+    ["SUBREQUESTS_MAX", ["many", "999", "10000001", "1e4", "-5", 0], /an integer from 1000 to 10000000, or absent/],
     [
       "OBJECT_STORED_MAX_BYTES",
       ["4999999", "1000000001", "95 MB", "1e8", "-1", "95000000.5", "0x5f5e100"],

@@ -1,9 +1,9 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../base/time.ts";
 import { type Measure, Shape } from "../../../formats/measures/measures.ts";
 import { nameOf } from "../../../formats/query/names.ts";
 import { type GroupKey, type GroupValue, groupValue } from "./groups.ts";
 
-const DAY_MS = 86_400_000;
-const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+const UNITS = { s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 
 /** What is counted, as it is asked for. */
 export interface AskedCount {

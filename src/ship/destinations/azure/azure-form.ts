@@ -1,7 +1,6 @@
 import { isLocalHost } from "../../../base/hosts.ts";
-import { STORE_TERMS } from "../conf.ts";
-import { type DestinationForm, furtherParameters, type Lens, PATH } from "../destination-form.ts";
-import { STORE_PATH } from "../store/fields.ts";
+import { furtherParameters, type Lens, PATH } from "../destination-form.ts";
+import { STORE_PATH, storeForm } from "../store/fields.ts";
 import { isPlain } from "./sas.ts";
 
 /**
@@ -42,14 +41,9 @@ const EMPTY = { scheme: "azure", authority: "", path: "", query: "" };
 
 const SAS = furtherParameters({ isSecret: (name) => !isPlain(name), hasCode: false });
 
-export const azureForm: DestinationForm = {
-  id: "azure",
-  group: "store",
+export const azureForm = storeForm("azure", {
   name: "Azure Blob Storage",
   about: "`azure://`, a container's URL with its SAS.",
-  start: "azure://",
-  terms: STORE_TERMS,
-  owns: ({ scheme }) => scheme === "azure",
   parts: [
     {
       name: "container",
@@ -70,4 +64,4 @@ export const azureForm: DestinationForm = {
       blamed: /^(?:s[a-z]{1,6}|the SAS|a parameter|unknown parameter)\b/,
     },
   ],
-};
+});

@@ -1,15 +1,9 @@
-import { STORE_TERMS } from "../conf.ts";
-import { authority, type DestinationForm } from "../destination-form.ts";
-import { STORE_PATH } from "../store/fields.ts";
+import { authority } from "../destination-form.ts";
+import { STORE_PATH, storeForm } from "../store/fields.ts";
 
-export const bindingForm: DestinationForm = {
-  id: "binding",
-  group: "store",
+export const bindingForm = storeForm("binding", {
   name: "R2 binding",
   about: "`binding://`, an R2 bucket that is bound to this Worker. Needs no keys.",
-  start: "binding://",
-  terms: STORE_TERMS,
-  owns: ({ scheme }) => scheme === "binding",
   parts: [
     {
       name: "binding",
@@ -22,4 +16,4 @@ export const bindingForm: DestinationForm = {
     },
     STORE_PATH,
   ],
-};
+});

@@ -1,15 +1,9 @@
-import { STORE_TERMS } from "../conf.ts";
-import { type DestinationForm, parameter } from "../destination-form.ts";
-import { BUCKET, KEYS, STORE_PATH } from "../store/fields.ts";
+import { parameter } from "../destination-form.ts";
+import { BUCKET, KEYS, STORE_PATH, storeForm } from "../store/fields.ts";
 
-export const gsForm: DestinationForm = {
-  id: "gs",
-  group: "store",
+export const gsForm = storeForm("gs", {
   name: "Google Cloud Storage",
   about: "`gs://`, with an HMAC key.",
-  start: "gs://",
-  terms: STORE_TERMS,
-  owns: ({ scheme }) => scheme === "gs",
   parts: [
     BUCKET,
     STORE_PATH,
@@ -21,4 +15,4 @@ export const gsForm: DestinationForm = {
     },
     KEYS,
   ],
-};
+});

@@ -1,16 +1,11 @@
-import { STORE_TERMS } from "../conf.ts";
 import { type DestinationForm, flag, parameter } from "../destination-form.ts";
-import { BUCKET, KEYS, STORE_PATH } from "../store/fields.ts";
+import { BUCKET, KEYS, STORE_PATH, storeForm } from "../store/fields.ts";
 import { VIRTUAL_ONLY } from "./object-store.ts";
 
-const objstore: DestinationForm = {
-  id: "objstore",
-  group: "store",
+const objstore = storeForm("objstore", {
+  schemes: ["objstore", "r2"],
   name: "Cloudflare R2",
   about: "`objstore://`, with an account ID and an access key.",
-  start: "objstore://",
-  terms: STORE_TERMS,
-  owns: ({ scheme }) => scheme === "objstore" || scheme === "r2",
   parts: [
     BUCKET,
     STORE_PATH,
@@ -24,16 +19,11 @@ const objstore: DestinationForm = {
     },
     KEYS,
   ],
-};
+});
 
-const anyS3: DestinationForm = {
-  id: "s3",
-  group: "store",
+const anyS3 = storeForm("s3", {
   name: "Amazon S3 or compatible",
   about: "`s3://`, with a region, an endpoint and an access key.",
-  start: "s3://",
-  terms: STORE_TERMS,
-  owns: ({ scheme }) => scheme === "s3",
   parts: [
     BUCKET,
     STORE_PATH,
@@ -77,6 +67,6 @@ const anyS3: DestinationForm = {
       ? null
       : { values: { ...values, region }, words: `Use region ${region} and test` };
   },
-};
+});
 
 export const S3_FORMS: readonly DestinationForm[] = [objstore, anyS3];

@@ -1,6 +1,25 @@
-import { authority, type FormField, type FormPart, PATH, parameter } from "../destination-form.ts";
+import { STORE_TERMS } from "../conf.ts";
+import {
+  authority,
+  type DestinationForm,
+  type FormField,
+  type FormPart,
+  PATH,
+  parameter,
+} from "../destination-form.ts";
 
 /** What the forms of stores share. */
+
+interface StoreForm extends Pick<DestinationForm, "name" | "about" | "parts" | "mend"> {
+  /** Of strings that it owns; absent: of those alone that it makes. */
+  readonly schemes?: readonly string[];
+}
+
+/** @param id its scheme. */
+export function storeForm(id: string, { schemes = [id], ...form }: StoreForm): DestinationForm {
+  const owns: DestinationForm["owns"] = ({ scheme }) => schemes.includes(scheme);
+  return { id, group: "store", start: `${id}://`, terms: STORE_TERMS, owns, ...form };
+}
 
 export const BUCKET: FormField = {
   name: "bucket",

@@ -4,7 +4,7 @@ import { EMAIL_MAX, MEMBERS_MAX, TOKEN_NAME_MAX, TOKENS_MAX } from "../../../bas
 import { CALLER_KINDS, PERMISSIONS, ROLE_NAMES } from "../../../state/access/roles.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { HexId, Time } from "./common.ts";
+import { exactly, HexId, named, Time } from "./common.ts";
 
 /** An entry may have 40 kB, and a page is one call of the register. */
 const ENTRIES_PER_PAGE = 100;
@@ -12,70 +12,60 @@ const ENTRIES_PER_PAGE = 100;
 const Permission = z.enum(PERMISSIONS);
 const RoleName = z.enum(ROLE_NAMES);
 
-export const CreateToken = z
-  .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(TOKEN_NAME_MAX)
-      .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), {
-        error: "must be text without control characters",
-      })
-      .meta({
-        pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-        description: "For display; no control characters.",
-      }),
-    permissions: z
-      .array(Permission)
-      .min(1)
-      .max(PERMISSIONS.length)
-      .refine((each) => new Set(each).size === each.length, { error: "must name each permission once" })
-      .meta({ uniqueItems: true, description: "Only permissions that the caller holds." }),
-    expires_on: z.iso
-      .datetime({ offset: true })
-      .max(64)
-      .nullable()
-      .optional()
-      .describe("RFC 3339, in the future. Default: never."),
-  })
-  .meta({ id: "CreateToken" });
+export const CreateToken = exactly("CreateToken", {
+  name: z
+    .string()
+    .min(1)
+    .max(TOKEN_NAME_MAX)
+    .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), {
+      error: "must be text without control characters",
+    })
+    .meta({
+      pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+      description: "For display; no control characters.",
+    }),
+  permissions: z
+    .array(Permission)
+    .min(1)
+    .max(PERMISSIONS.length)
+    .refine((each) => new Set(each).size === each.length, { error: "must name each permission once" })
+    .meta({ uniqueItems: true, description: "Only permissions that the caller holds." }),
+  expires_on: z.iso
+    .datetime({ offset: true })
+    .max(64)
+    .nullable()
+    .optional()
+    .describe("RFC 3339, in the future. Default: never."),
+});
 
-export const CreateMember = z
-  .strictObject({
-    email: z.email().max(EMAIL_MAX).describe("Identifies the member; immutable."),
-    role: RoleName.describe("Only roles whose permissions the caller holds."),
-  })
-  .meta({ id: "CreateMember" });
+export const CreateMember = exactly("CreateMember", {
+  email: z.email().max(EMAIL_MAX).describe("Identifies the member; immutable."),
+  role: RoleName.describe("Only roles whose permissions the caller holds."),
+});
 
-export const UpdateMember = z
-  .strictObject({
-    email: z.string().max(EMAIL_MAX).optional().describe("Immutable; may be sent unchanged."),
-    role: RoleName,
-  })
-  .meta({ id: "UpdateMember" });
+export const UpdateMember = exactly("UpdateMember", {
+  email: z.string().max(EMAIL_MAX).optional().describe("Immutable; may be sent unchanged."),
+  role: RoleName,
+});
 
-export const Token = z
-  .object({
-    id: HexId,
-    name: z.string(),
-    permissions: z.array(Permission),
-    status: z.enum(["active", "expired"]),
-    expires_on: z.string().nullable().describe("As sent; null: never."),
-    issued_on: Time,
-  })
-  .meta({ id: "Token" });
+export const Token = named("Token", {
+  id: HexId,
+  name: z.string(),
+  permissions: z.array(Permission),
+  status: z.enum(["active", "expired"]),
+  expires_on: z.string().nullable().describe("As sent; null: never."),
+  issued_on: Time,
+});
 export type Token = z.infer<typeof Token>;
 
-export const Member = z
-  .object({
-    id: HexId,
-    email: z.string(),
-    role: RoleName,
-    permissions: z.array(Permission).describe("From the role."),
-    created_on: Time,
-    modified_on: Time,
-  })
-  .meta({ id: "Member" });
+export const Member = named("Member", {
+  id: HexId,
+  email: z.string(),
+  role: RoleName,
+  permissions: z.array(Permission).describe("From the role."),
+  created_on: Time,
+  modified_on: Time,
+});
 export type Member = z.infer<typeof Member>;
 
 export const LIST_TOKENS = {
@@ -137,29 +127,27 @@ export const DELETE_MEMBER = {
   result: z.object({ id: z.string() }),
 } satisfies RouteDoc;
 
-const AuditEntry = z
-  .object({
-    id: z.int().min(1),
-    at: Time.describe("The latest time."),
-    times: z.int().min(1).describe("How often the same was done; repeats within an hour are one entry."),
-    first_at: Time.describe("The first of these times."),
-    actor: z
-      .object({ kind: z.enum([...CALLER_KINDS, "unknown"]), id: z.string(), name: z.string() })
-      .describe(
-        "Who made the change; `platform`: a caller whom only Cloudflare's API knows; `unknown`: refused credentials.",
-      ),
-    action: z.string().describe("The change, such as `job.create`."),
-    resource: z
-      .string()
-      .nullable()
-      .describe("Id of what was changed, or the address that refused credentials came from; null: unknown, or none."),
-    outcome: z
-      .enum(["done", "unconfirmed", "refused"])
-      .describe("`unconfirmed`: it failed, but may have been made. `refused`: of unknown credentials."),
-    body: z.unknown().describe("The body without secrets; null: none."),
-    request_id: z.string().nullable(),
-  })
-  .meta({ id: "AuditEntry" });
+const AuditEntry = named("AuditEntry", {
+  id: z.int().min(1),
+  at: Time.describe("The latest time."),
+  times: z.int().min(1).describe("How often the same was done; repeats within an hour are one entry."),
+  first_at: Time.describe("The first of these times."),
+  actor: z
+    .object({ kind: z.enum([...CALLER_KINDS, "unknown"]), id: z.string(), name: z.string() })
+    .describe(
+      "Who made the change; `platform`: a caller whom only Cloudflare's API knows; `unknown`: refused credentials.",
+    ),
+  action: z.string().describe("The change, such as `job.create`."),
+  resource: z
+    .string()
+    .nullable()
+    .describe("Id of what was changed, or the address that refused credentials came from; null: unknown, or none."),
+  outcome: z
+    .enum(["done", "unconfirmed", "refused"])
+    .describe("`unconfirmed`: it failed, but may have been made. `refused`: of unknown credentials."),
+  body: z.unknown().describe("The body without secrets; null: none."),
+  request_id: z.string().nullable(),
+});
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
 export const LIST_AUDIT = {

@@ -4,7 +4,7 @@ import { FORMATS } from "../../../operate/alerts/alert-formats.ts";
 import { ROUTES_MAX } from "../../../operate/alerts/routes.ts";
 import { SCRIPT_NAME_MAX } from "../../../ship/log/function-counts.ts";
 import type { RouteDoc } from "../route.ts";
-import { AskedTime, Count, Time } from "./common.ts";
+import { AskedTime, Count, named, Time } from "./common.ts";
 import { Tested, Webhook } from "./webhook.ts";
 
 const NAME_MAX = 120;
@@ -40,18 +40,16 @@ const SETTINGS = {
 
 export const UpdateAlert = z.strictObject(z.object(SETTINGS).partial().shape);
 
-export const Alert = z
-  .object({
-    id: z.int().describe("Never used again after a deletion."),
-    name: z.string(),
-    format: z.enum(FORMATS),
-    address: z.string().describe("Masked but for its host; of e-mail, the recipient."),
-    min_severity: SETTINGS.min_severity,
-    muted_until: Time.nullable(),
-    routes: SETTINGS.routes,
-    ...Webhook.omit({ url: true }).shape,
-  })
-  .meta({ id: "Alert" });
+export const Alert = named("Alert", {
+  id: z.int().describe("Never used again after a deletion."),
+  name: z.string(),
+  format: z.enum(FORMATS),
+  address: z.string().describe("Masked but for its host; of e-mail, the recipient."),
+  min_severity: SETTINGS.min_severity,
+  muted_until: Time.nullable(),
+  routes: SETTINGS.routes,
+  ...Webhook.omit({ url: true }).shape,
+});
 export type Alert = z.infer<typeof Alert>;
 
 const ABOUT = "docs/alerts.md says what each format needs, and when an incident opens and ends.";

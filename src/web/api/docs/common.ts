@@ -1,6 +1,16 @@
 /** Schemas shared by several routes. */
 import * as z from "zod";
 
+/** A component of the document: an object that has these keys. */
+export function named<T extends z.core.$ZodLooseShape>(id: string, shape: T, description?: string) {
+  return z.object(shape).meta({ id, ...(description !== undefined && { description }) });
+}
+
+/** The same of one that has no others. */
+export function exactly<T extends z.core.$ZodLooseShape>(id: string, shape: T, description?: string) {
+  return z.strictObject(shape).meta({ id, ...(description !== undefined && { description }) });
+}
+
 /**
  * RFC 3339, UTC, with milliseconds. The document leaves out zod's pattern, which checks every date
  * of the calendar.

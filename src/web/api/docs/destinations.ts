@@ -1,11 +1,13 @@
 import * as z from "zod";
 import { AskDestination, AskOrigin, AskOwnership } from "../../../ship/job/job-schema.ts";
 import type { RouteDoc } from "../route.ts";
-import { EXAMPLE_DESTINATION } from "./common.ts";
+import { EXAMPLE_DESTINATION, named } from "./common.ts";
 
-const Verdict = z
-  .object({ valid: z.boolean(), message: z.string().describe("What is wrong; empty if valid.") })
-  .meta({ id: "Verdict", description: "An invalid value is an answer, not an error: check `valid`." });
+const Verdict = named(
+  "Verdict",
+  { valid: z.boolean(), message: z.string().describe("What is wrong; empty if valid.") },
+  "An invalid value is an answer, not an error: check `valid`.",
+);
 
 const ASKED = { destination_conf: EXAMPLE_DESTINATION };
 

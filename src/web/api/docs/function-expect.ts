@@ -2,7 +2,7 @@ import * as z from "zod";
 import { CRON_MAX, KIND_MAX, SCHEDULED } from "../../../ship/log/seen-kinds.ts";
 import { EXPECTED_MAX } from "../../../state/control/function-settings.ts";
 import type { RouteDoc } from "../route.ts";
-import { Time } from "./common.ts";
+import { named, Time } from "./common.ts";
 
 /** Thirty days: of older events nothing is known. */
 const MINUTES_MAX = 43_200;
@@ -28,28 +28,26 @@ export const ExpectBody = z
   })
   .meta({ id: "Expectation" });
 
-export const ExpectView = z
-  .object({
-    id: z.string().describe("Name of the Worker."),
-    kinds: z
-      .array(
-        z.object({
-          event_type: z.string(),
-          cron: z.string().nullable(),
-          every_minutes: EveryMinutes.describe("As set; null: not set."),
-          by: z
-            .enum(["set", "cron", "learned"])
-            .nullable()
-            .describe(
-              "What tells when it is quiet: what is set, its expression, or its longest pause; null: not known yet.",
-            ),
-          last_event: Time.nullable().describe("null: none is known."),
-          quiet_after: Time.nullable().describe("It is reported if no event comes until then; null: not known yet."),
-        }),
-      )
-      .describe("Kinds of events, the latest first."),
-  })
-  .meta({ id: "Expectations" });
+export const ExpectView = named("Expectations", {
+  id: z.string().describe("Name of the Worker."),
+  kinds: z
+    .array(
+      z.object({
+        event_type: z.string(),
+        cron: z.string().nullable(),
+        every_minutes: EveryMinutes.describe("As set; null: not set."),
+        by: z
+          .enum(["set", "cron", "learned"])
+          .nullable()
+          .describe(
+            "What tells when it is quiet: what is set, its expression, or its longest pause; null: not known yet.",
+          ),
+        last_event: Time.nullable().describe("null: none is known."),
+        quiet_after: Time.nullable().describe("It is reported if no event comes until then; null: not known yet."),
+      }),
+    )
+    .describe("Kinds of events, the latest first."),
+});
 export type ExpectView = z.infer<typeof ExpectView>;
 
 export const READ_EXPECT = {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { RouteDoc } from "../route.ts";
-import { AskedTime, Count, Time } from "./common.ts";
+import { AskedTime, Count, named, Time } from "./common.ts";
 
 /** Errors of an answer. */
 export const ERRORS_SHOWN = 20;
@@ -57,32 +57,28 @@ const Deployment = z.object({
   at: Time.describe("When its first event was taken in."),
 });
 
-export const FunctionHealth = z
-  .object({
-    since: Time,
-    until: Time,
-    total: FunctionSum.describe("Of all hours together."),
-    hours: z
-      .array(z.object({ hour: Time.describe("Start of the hour."), ...PIECE }))
-      .describe("Empty with `every=5m`."),
-    slots: z.array(z.object({ slot: Time.describe("Start of the five minutes."), ...PIECE })).optional(),
-    deployments: z.array(Deployment).describe("Versions that were first seen in this time, the newest first."),
-    errors: z
-      .array(
-        z.object({
-          id: z.string().describe("Of its problem: `GET /problems/{id}`."),
-          name: z.string().describe("Of the exception or logged error; the outcome; or `HTTP <status>`."),
-          message: z.string().describe("Without its variable parts, as problems have it."),
-          count: Count.describe("At least so many: of more than 32 problems in an hour, some are left out."),
-          first: Time.describe("Time of the first event, also before these hours."),
-          last: Time.describe("Of the latest, also after them."),
-          first_record: ProblemRecord.describe("The first, also before these hours."),
-          record: ProblemRecord.describe("The latest."),
-        }),
-      )
-      .describe(`What it failed with, the most frequent first, at most ${ERRORS_SHOWN}.`),
-  })
-  .meta({ id: "FunctionHealth" });
+export const FunctionHealth = named("FunctionHealth", {
+  since: Time,
+  until: Time,
+  total: FunctionSum.describe("Of all hours together."),
+  hours: z.array(z.object({ hour: Time.describe("Start of the hour."), ...PIECE })).describe("Empty with `every=5m`."),
+  slots: z.array(z.object({ slot: Time.describe("Start of the five minutes."), ...PIECE })).optional(),
+  deployments: z.array(Deployment).describe("Versions that were first seen in this time, the newest first."),
+  errors: z
+    .array(
+      z.object({
+        id: z.string().describe("Of its problem: `GET /problems/{id}`."),
+        name: z.string().describe("Of the exception or logged error; the outcome; or `HTTP <status>`."),
+        message: z.string().describe("Without its variable parts, as problems have it."),
+        count: Count.describe("At least so many: of more than 32 problems in an hour, some are left out."),
+        first: Time.describe("Time of the first event, also before these hours."),
+        last: Time.describe("Of the latest, also after them."),
+        first_record: ProblemRecord.describe("The first, also before these hours."),
+        record: ProblemRecord.describe("The latest."),
+      }),
+    )
+    .describe(`What it failed with, the most frequent first, at most ${ERRORS_SHOWN}.`),
+});
 export type FunctionHealth = z.infer<typeof FunctionHealth>;
 
 export const READ_FUNCTION_HEALTH = {
@@ -100,18 +96,16 @@ export const READ_FUNCTION_HEALTH = {
   result: FunctionHealth,
 } satisfies RouteDoc;
 
-const FunctionVersion = z
-  .object({
-    version: z.string().describe("Its id."),
-    tag: z.string().describe("What its owner calls it; empty: nothing."),
-    first_seen: Time.describe("When its first event was taken in: about its deployment."),
-    last_seen: Time,
-    requests: Count.describe("Invocations in the last 30 days."),
-    failed: Count.describe("Of these, as of the health."),
-    wall_ms: Quantiles,
-    cpu_ms: Quantiles,
-  })
-  .meta({ id: "FunctionVersion" });
+const FunctionVersion = named("FunctionVersion", {
+  version: z.string().describe("Its id."),
+  tag: z.string().describe("What its owner calls it; empty: nothing."),
+  first_seen: Time.describe("When its first event was taken in: about its deployment."),
+  last_seen: Time,
+  requests: Count.describe("Invocations in the last 30 days."),
+  failed: Count.describe("Of these, as of the health."),
+  wall_ms: Quantiles,
+  cpu_ms: Quantiles,
+});
 export type FunctionVersion = z.infer<typeof FunctionVersion>;
 
 export const LIST_VERSIONS = {

@@ -4,7 +4,7 @@ import { ScriptSettings, TailConsumer } from "../../../state/control/function-sc
 import { ATTACHMENT_STATES } from "../../../state/functions/attachments.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, RecordSource, Time } from "./common.ts";
+import { Count, named, RecordSource, Time } from "./common.ts";
 
 const FUNCTIONS_PER_PAGE = 1_000;
 
@@ -29,37 +29,33 @@ const COUNTS = {
 const Settings = z.object(SETTINGS);
 export type Settings = z.infer<typeof Settings>;
 
-const Attachment = z
-  .object({
-    state: z
-      .enum(ATTACHMENT_STATES)
-      .describe(
-        "`undone`: a later deployment or change of settings removed this service. `gone`: Cloudflare has no such script any more. `unknown`: it was attached, and could not be checked since.",
-      ),
-    since: Time.describe("When this state was first seen."),
-    checked_at: Time.describe("When Cloudflare last answered."),
-    why: z.string().describe("The state in words."),
-  })
-  .meta({ id: "Attachment" });
+const Attachment = named("Attachment", {
+  state: z
+    .enum(ATTACHMENT_STATES)
+    .describe(
+      "`undone`: a later deployment or change of settings removed this service. `gone`: Cloudflare has no such script any more. `unknown`: it was attached, and could not be checked since.",
+    ),
+  since: Time.describe("When this state was first seen."),
+  checked_at: Time.describe("When Cloudflare last answered."),
+  why: z.string().describe("The state in words."),
+});
 
-export const FunctionView = z
-  .object({
-    id: z.string().describe("Name of the Worker."),
-    logging: z.enum(["on", "off", "unset"]).describe("`unset` also ships: sending events is opting in."),
-    ...SETTINGS,
-    last_event: Time.nullable().describe(
-      "Timestamp of its latest event, unless in the future; null: no event in the last 30 days.",
-    ),
-    ...COUNTS,
-    sources: z
-      .array(z.object({ source: RecordSource, last: Time.describe("The latest intake.") }))
-      .describe(`Where its events came from, the latest first, at most ${SOURCES_KEPT}; none where that is unknown.`),
-    modified_on: Time.nullable().describe("When its settings last changed; null: no settings."),
-    attachment: Attachment.nullable().describe(
-      "Whether Cloudflare still sends its events here, if attached through this service (`UPSTREAM_API`); null: not attached, or logging is off.",
-    ),
-  })
-  .meta({ id: "Function" });
+export const FunctionView = named("Function", {
+  id: z.string().describe("Name of the Worker."),
+  logging: z.enum(["on", "off", "unset"]).describe("`unset` also ships: sending events is opting in."),
+  ...SETTINGS,
+  last_event: Time.nullable().describe(
+    "Timestamp of its latest event, unless in the future; null: no event in the last 30 days.",
+  ),
+  ...COUNTS,
+  sources: z
+    .array(z.object({ source: RecordSource, last: Time.describe("The latest intake.") }))
+    .describe(`Where its events came from, the latest first, at most ${SOURCES_KEPT}; none where that is unknown.`),
+  modified_on: Time.nullable().describe("When its settings last changed; null: no settings."),
+  attachment: Attachment.nullable().describe(
+    "Whether Cloudflare still sends its events here, if attached through this service (`UPSTREAM_API`); null: not attached, or logging is off.",
+  ),
+});
 export type FunctionView = z.infer<typeof FunctionView>;
 
 export const LIST_FUNCTIONS = {

@@ -6,7 +6,7 @@ import { CreateJob, JOB_FIELDS, UpdateJob } from "../../../ship/job/job-schema.t
 import { tolerant } from "../../../ship/job/unknown-keys.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, EXAMPLE_DESTINATION, JobId, Time } from "./common.ts";
+import { Count, EXAMPLE_DESTINATION, JobId, named, Time } from "./common.ts";
 
 const OwnId = JobId.describe("Never reused, even after the job is deleted.");
 
@@ -44,8 +44,9 @@ export const Job = tolerant({
 }).meta({ id: "Job", description: "A read returns what was sent, without options that were never sent." });
 export type Job = z.infer<typeof Job>;
 
-export const JobLedger = z
-  .object({
+export const JobLedger = named(
+  "JobLedger",
+  {
     received: Count.describe("`filtered + sampled_out + delivered + pending + set_aside + discarded`."),
     filtered: Count.describe("Records rejected by the filter; with `rows` of log lines, also invocations without any."),
     sampled_out: Count.describe("Records left out by sampling."),
@@ -67,8 +68,9 @@ export const JobLedger = z
     resent_in_doubt: Count.describe(
       "Records that were sent again though an earlier attempt may have brought them, to a destination that does not take each once; not part of the other counts.",
     ),
-  })
-  .meta({ id: "JobLedger", description: "Counts of all records offered to the job." });
+  },
+  "Counts of all records offered to the job.",
+);
 
 /** All jobs fit one page. */
 const JobsPage = paging(JOBS_MAX);

@@ -2,63 +2,59 @@ import * as z from "zod";
 import { OBJECT_LINES_MAX, OBJECT_TEXT_MAX_BYTES, UPLOAD_BYTES } from "../../../base/limits.ts";
 import { flag, wholeNumber, wholeNumberOr } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { AskedTime, Count, Time } from "./common.ts";
+import { AskedTime, Count, exactly, named, Time } from "./common.ts";
 
-export const ObjectEntry = z
-  .object({
-    number: z
-      .int()
-      .min(1)
-      .describe(
-        "Unique in the job. It increases with every object, in the order in which they were cut; in a log of several shards, each shard's does.",
-      ),
-    key: z.string().describe("Key in the bucket."),
-    state: z.enum(["waiting", "delivered", "set_aside", "discarded"]),
-    records: Count,
-    bytes: Count.describe("Compressed."),
-    raw_bytes: Count.describe("Before compression."),
-    first_event: Time.describe("Time of its earliest event."),
-    last_event: Time.describe("Time of its latest event."),
-    reason: z
-      .enum(["bytes", "records", "interval", "scheduled", "manual", "config", "deleted", "replay"])
-      .describe("Why it was cut; `replay`: it is a copy."),
-    attempts: Count.describe("Upload attempts."),
-    cut_at: Time,
-    uploaded_at: Time.nullable(),
-    verified: z
-      .boolean()
-      .nullable()
-      .describe("`false`: the store reported success, but does not let the object be read. null: not uploaded."),
-    error: z.string().nullable().describe("Why the last attempt failed."),
-    replay: z
-      .strictObject({
-        id: z.string().describe("Id of the replay."),
-        of: z.int().min(1).describe("Number of the original object."),
-        destination: z.string().nullable().describe("Bucket and endpoint; null: the job's own destination."),
-      })
-      .nullable()
-      .describe("Set on copies that a replay wrote; otherwise null."),
-    sent_to: z
-      .string()
-      .nullable()
-      .describe(
-        "The destination that it was sent to after it had been set aside, its secrets as `****`; null: the job's own.",
-      ),
-  })
-  .meta({ id: "ObjectEntry" });
-
-export const ObjectLines = z
-  .strictObject({
-    lines: z.array(
-      z.strictObject({
-        number: z.int().min(1).describe("Line number in the object, from 1."),
-        text: z.string().describe("Content from the sender of the events: show it as text, never as HTML."),
-        truncated: z.boolean().describe("`true`: only the beginning is included; the file has the rest."),
-      }),
+export const ObjectEntry = named("ObjectEntry", {
+  number: z
+    .int()
+    .min(1)
+    .describe(
+      "Unique in the job. It increases with every object, in the order in which they were cut; in a log of several shards, each shard's does.",
     ),
-    next: Count.nullable().describe("`skip` for the next lines; null: no more lines."),
-  })
-  .meta({ id: "ObjectLines" });
+  key: z.string().describe("Key in the bucket."),
+  state: z.enum(["waiting", "delivered", "set_aside", "discarded"]),
+  records: Count,
+  bytes: Count.describe("Compressed."),
+  raw_bytes: Count.describe("Before compression."),
+  first_event: Time.describe("Time of its earliest event."),
+  last_event: Time.describe("Time of its latest event."),
+  reason: z
+    .enum(["bytes", "records", "interval", "scheduled", "manual", "config", "deleted", "replay"])
+    .describe("Why it was cut; `replay`: it is a copy."),
+  attempts: Count.describe("Upload attempts."),
+  cut_at: Time,
+  uploaded_at: Time.nullable(),
+  verified: z
+    .boolean()
+    .nullable()
+    .describe("`false`: the store reported success, but does not let the object be read. null: not uploaded."),
+  error: z.string().nullable().describe("Why the last attempt failed."),
+  replay: z
+    .strictObject({
+      id: z.string().describe("Id of the replay."),
+      of: z.int().min(1).describe("Number of the original object."),
+      destination: z.string().nullable().describe("Bucket and endpoint; null: the job's own destination."),
+    })
+    .nullable()
+    .describe("Set on copies that a replay wrote; otherwise null."),
+  sent_to: z
+    .string()
+    .nullable()
+    .describe(
+      "The destination that it was sent to after it had been set aside, its secrets as `****`; null: the job's own.",
+    ),
+});
+
+export const ObjectLines = exactly("ObjectLines", {
+  lines: z.array(
+    z.strictObject({
+      number: z.int().min(1).describe("Line number in the object, from 1."),
+      text: z.string().describe("Content from the sender of the events: show it as text, never as HTML."),
+      truncated: z.boolean().describe("`true`: only the beginning is included; the file has the rest."),
+    }),
+  ),
+  next: Count.nullable().describe("`skip` for the next lines; null: no more lines."),
+});
 
 export const JOB_OBJECTS = {
   summary: "List the objects of a job",

@@ -1,35 +1,33 @@
 import * as z from "zod";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { AskedTime, Count, RecordSource, Time } from "./common.ts";
+import { AskedTime, Count, named, RecordSource, Time } from "./common.ts";
 import { ProblemRecord } from "./function-health.ts";
 
 const State = z.enum(["open", "resolved", "ignored"]);
 
-export const Problem = z
-  .object({
-    id: z.string().describe("Of its Worker, sender, name, message and frame. The same on every installation."),
-    worker: z.string(),
-    source: RecordSource,
-    name: z.string().describe("Of the exception or logged error; the outcome; or `HTTP <status>`."),
-    message: z
-      .string()
-      .describe("Its first 160 characters; ids, numbers, times, paths, quoted values and JSON are written as `#`."),
-    frame: z.string().describe("The topmost function of the Worker itself in the stack; empty: unknown."),
-    count: Count.describe("Records. Each record is in one problem at most."),
-    state: State.describe("A resolved problem that comes again is open, and `regressed`."),
-    ignored_until: Time.nullable().describe("null: it is not ignored, or without an end."),
-    changed_by: z.string().nullable().describe("Who resolved or ignored it; null: no one."),
-    changed_at: Time.nullable(),
-    new: z.boolean().describe("First seen within 24 hours."),
-    regressed: z.boolean(),
-    only_version: z.string().nullable().describe("The one version that has it; null: several, or it is unknown."),
-    first_seen: Time.describe("Intake of the first record."),
-    last_seen: Time.describe("Of the latest."),
-    first_record: ProblemRecord,
-    last_record: ProblemRecord,
-  })
-  .meta({ id: "Problem" });
+export const Problem = named("Problem", {
+  id: z.string().describe("Of its Worker, sender, name, message and frame. The same on every installation."),
+  worker: z.string(),
+  source: RecordSource,
+  name: z.string().describe("Of the exception or logged error; the outcome; or `HTTP <status>`."),
+  message: z
+    .string()
+    .describe("Its first 160 characters; ids, numbers, times, paths, quoted values and JSON are written as `#`."),
+  frame: z.string().describe("The topmost function of the Worker itself in the stack; empty: unknown."),
+  count: Count.describe("Records. Each record is in one problem at most."),
+  state: State.describe("A resolved problem that comes again is open, and `regressed`."),
+  ignored_until: Time.nullable().describe("null: it is not ignored, or without an end."),
+  changed_by: z.string().nullable().describe("Who resolved or ignored it; null: no one."),
+  changed_at: Time.nullable(),
+  new: z.boolean().describe("First seen within 24 hours."),
+  regressed: z.boolean(),
+  only_version: z.string().nullable().describe("The one version that has it; null: several, or it is unknown."),
+  first_seen: Time.describe("Intake of the first record."),
+  last_seen: Time.describe("Of the latest."),
+  first_record: ProblemRecord,
+  last_record: ProblemRecord,
+});
 export type Problem = z.infer<typeof Problem>;
 
 const PER_PAGE_MAX = 1_000;

@@ -3,44 +3,38 @@ import { REPLAY_OBJECTS_MAX, REPLAY_PROBLEMS_MAX, REPLAYS_MAX, REPLAYS_UNDER_WAY
 import { CreateJob, DestinationConf } from "../../../ship/job/job-schema.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { AskedTime, Count, EXAMPLE_DESTINATION, HexId, JobId, Time } from "./common.ts";
+import { AskedTime, Count, EXAMPLE_DESTINATION, exactly, HexId, JobId, Time } from "./common.ts";
 
 export const AskSpan = z.object({
   since: AskedTime.describe("RFC 3339. Objects whose last event is at or after this time…"),
   until: AskedTime.describe("…and whose first event is before this time."),
 });
 
-export const AskReplay = z
-  .strictObject({
-    ...AskSpan.shape,
-    destination_conf: DestinationConf.optional().describe(
-      "Where the copies go. `****` stands for a secret of the job, in the job's bucket. Its secrets are never returned. Without this and the next, the job's own folder.",
+export const AskReplay = exactly("AskReplay", {
+  ...AskSpan.shape,
+  destination_conf: DestinationConf.optional().describe(
+    "Where the copies go. `****` stands for a secret of the job, in the job's bucket. Its secrets are never returned. Without this and the next, the job's own folder.",
+  ),
+  destination_of_job: JobId.optional().describe("The same as another job's destination, with its keys."),
+  allow_duplicates: z
+    .boolean()
+    .optional()
+    .describe(
+      "Required to ship records into a folder that holds them already: the job's own, or that of an earlier replay of the same objects. They are there twice then, under new keys.",
     ),
-    destination_of_job: JobId.optional().describe("The same as another job's destination, with its keys."),
-    allow_duplicates: z
-      .boolean()
-      .optional()
-      .describe(
-        "Required to ship records into a folder that holds them already: the job's own, or that of an earlier replay of the same objects. They are there twice then, under new keys.",
-      ),
-    ownership_challenge: CreateJob.shape.ownership_challenge,
-  })
-  .meta({ id: "AskReplay" });
+  ownership_challenge: CreateJob.shape.ownership_challenge,
+});
 
-const AskRerun = z
-  .strictObject({
-    since: AskedTime.describe("RFC 3339. What was taken in at or after this time…"),
-    until: AskedTime.describe("…and before this time, which is not in the future."),
-    destination_conf: DestinationConf.optional().describe(
-      "Where the objects go; the job's own destination by default. `****` stands for a secret of the job, in the job's bucket.",
-    ),
-    ownership_challenge: CreateJob.shape.ownership_challenge,
-  })
-  .meta({ id: "AskRerun" });
+const AskRerun = exactly("AskRerun", {
+  since: AskedTime.describe("RFC 3339. What was taken in at or after this time…"),
+  until: AskedTime.describe("…and before this time, which is not in the future."),
+  destination_conf: DestinationConf.optional().describe(
+    "Where the objects go; the job's own destination by default. `****` stands for a secret of the job, in the job's bucket.",
+  ),
+  ownership_challenge: CreateJob.shape.ownership_challenge,
+});
 
-export const Amount = z
-  .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
-  .meta({ id: "ReplayAmount" });
+export const Amount = exactly("ReplayAmount", { objects: Count, records: Count, bytes: Count.describe("Compressed.") });
 
 /** A rerun's id is part of its objects' names: `…_r57`. */
 const ReplayId = z.union([HexId, z.string().regex(/^r[1-9][0-9]{0,14}$/)]);
@@ -73,27 +67,23 @@ const fields = {
   ended_at: Time.nullable(),
 };
 
-export const Replay = z.strictObject(fields).meta({ id: "Replay", description: "A replay and its progress." });
+export const Replay = exactly("Replay", fields, "A replay and its progress.");
 export type Replay = z.infer<typeof Replay>;
 
-export const ReplayDetail = z
-  .strictObject({
-    ...fields,
-    problems: z
-      .array(
-        z.strictObject({
-          object: z.int().min(1).describe("Its number in the job's list of objects."),
-          key: z.string().describe("Where it was delivered: key in the bucket."),
-          kind: z.enum(["missing", "damaged", "failed"]),
-          why: z.string(),
-        }),
-      )
-      .max(REPLAY_PROBLEMS_MAX)
-      .describe(
-        `The first ${REPLAY_PROBLEMS_MAX} objects that were not shipped again, and why. The counts include all.`,
-      ),
-  })
-  .meta({ id: "ReplayDetail" });
+export const ReplayDetail = exactly("ReplayDetail", {
+  ...fields,
+  problems: z
+    .array(
+      z.strictObject({
+        object: z.int().min(1).describe("Its number in the job's list of objects."),
+        key: z.string().describe("Where it was delivered: key in the bucket."),
+        kind: z.enum(["missing", "damaged", "failed"]),
+        why: z.string(),
+      }),
+    )
+    .max(REPLAY_PROBLEMS_MAX)
+    .describe(`The first ${REPLAY_PROBLEMS_MAX} objects that were not shipped again, and why. The counts include all.`),
+});
 
 export const BEGIN_REPLAY = {
   summary: "Ship delivered objects again",
@@ -141,19 +131,17 @@ export const BEGIN_RERUN = {
   ],
 } satisfies RouteDoc;
 
-export const ReplayEstimate = z
-  .strictObject({
-    since: Time,
-    until: Time,
-    planned: Amount.describe("What a replay would ship now."),
-    list_price_usd: z
-      .number()
-      .min(0)
-      .describe(
-        "Estimated, at public list prices: requests to the store and rows written. Not included: traffic, and what another store charges.",
-      ),
-  })
-  .meta({ id: "ReplayEstimate" });
+export const ReplayEstimate = exactly("ReplayEstimate", {
+  since: Time,
+  until: Time,
+  planned: Amount.describe("What a replay would ship now."),
+  list_price_usd: z
+    .number()
+    .min(0)
+    .describe(
+      "Estimated, at public list prices: requests to the store and rows written. Not included: traffic, and what another store charges.",
+    ),
+});
 
 export const ESTIMATE_REPLAY = {
   summary: "Count what a replay would ship",

@@ -4,29 +4,27 @@ import { NAME_MAX } from "../../../formats/query/names.ts";
 import { ALERT_OPS } from "../../../ship/job/searches.ts";
 import { SEARCH_ALERTS_MAX, SEARCHES_MAX } from "../../../state/control/saved-searches.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, Time } from "./common.ts";
+import { Count, exactly, named, Time } from "./common.ts";
 
-const SearchAlert = z
-  .strictObject({
-    measure: z
-      .strictObject({
-        op: z.enum(ALERT_OPS),
-        of: z.string().max(NAME_MAX).optional().describe("A short name or field, as of counts; `count` needs none."),
-      })
-      .default({ op: "count" })
-      .describe("What is compared. Percentiles are within 5 %, all else is exact."),
-    threshold: z.number(),
-    when: z
-      .enum(["at_least", "below"])
-      .default("at_least")
-      .describe(
-        "`below` with a `threshold` of 1 means that no event came. It is unknown before a whole time has passed.",
-      ),
-    over: z.string().max(8).describe("`1m` to `24h`: the last so many minutes or hours, and up to a twelfth more."),
-    for: z.string().max(8).default("0m").describe("`0m` to `24h`: how long it must be so."),
-    severity: z.enum(["warning", "error"]).default("warning").describe("Of its finding."),
-  })
-  .meta({ id: "SearchAlert" });
+const SearchAlert = exactly("SearchAlert", {
+  measure: z
+    .strictObject({
+      op: z.enum(ALERT_OPS),
+      of: z.string().max(NAME_MAX).optional().describe("A short name or field, as of counts; `count` needs none."),
+    })
+    .default({ op: "count" })
+    .describe("What is compared. Percentiles are within 5 %, all else is exact."),
+  threshold: z.number(),
+  when: z
+    .enum(["at_least", "below"])
+    .default("at_least")
+    .describe(
+      "`below` with a `threshold` of 1 means that no event came. It is unknown before a whole time has passed.",
+    ),
+  over: z.string().max(8).describe("`1m` to `24h`: the last so many minutes or hours, and up to a twelfth more."),
+  for: z.string().max(8).default("0m").describe("`0m` to `24h`: how long it must be so."),
+  severity: z.enum(["warning", "error"]).default("warning").describe("Of its finding."),
+});
 
 export const AskSavedSearch = z.strictObject({
   name: z.string().trim().min(1).max(120).describe("What you call it."),
@@ -34,21 +32,19 @@ export const AskSavedSearch = z.strictObject({
   alert: SearchAlert.nullable().optional().describe("Absent or null: none."),
 });
 
-export const SavedSearch = z
-  .object({
-    id: z.int().describe("Never used again after a deletion."),
-    name: z.string(),
-    query: z.string(),
-    alert: SearchAlert.nullable(),
-    owner: z.string().describe("Name of the token, or address of the member, who made it."),
-    created_at: Time,
-    modified_at: Time,
-    cost: z
-      .object({ cpu_us_per_record: z.number(), usd_per_million_events: z.number() })
-      .nullable()
-      .describe("Of its alert, about: it is matched with every record. null: it has none."),
-  })
-  .meta({ id: "SavedSearch" });
+export const SavedSearch = named("SavedSearch", {
+  id: z.int().describe("Never used again after a deletion."),
+  name: z.string(),
+  query: z.string(),
+  alert: SearchAlert.nullable(),
+  owner: z.string().describe("Name of the token, or address of the member, who made it."),
+  created_at: Time,
+  modified_at: Time,
+  cost: z
+    .object({ cpu_us_per_record: z.number(), usd_per_million_events: z.number() })
+    .nullable()
+    .describe("Of its alert, about: it is matched with every record. null: it has none."),
+});
 export type SavedSearch = z.infer<typeof SavedSearch>;
 
 export const SearchCounts = z.object({

@@ -3,7 +3,7 @@ import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../../base/limits.ts";
 import { CreateJob, DestinationConf } from "../../../ship/job/job-schema.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, RecordSource, RerunId, Time } from "./common.ts";
+import { Count, exactly, JobId, RecordSource, RerunId, Time } from "./common.ts";
 
 const JobIds = z.array(JobId);
 
@@ -109,14 +109,12 @@ export const READ_ASIDE = {
   files: ["application/x-ndjson", "application/gzip", "application/vnd.apache.parquet", "application/octet-stream"],
 } satisfies RouteDoc;
 
-const ResendTo = z
-  .strictObject({
-    destination_conf: DestinationConf.optional().describe(
-      "Where an object goes instead of its job's destination, with its secrets; they are never returned, and deleted when it is there.",
-    ),
-    ownership_challenge: CreateJob.shape.ownership_challenge,
-  })
-  .meta({ id: "ResendTo" });
+const ResendTo = exactly("ResendTo", {
+  destination_conf: DestinationConf.optional().describe(
+    "Where an object goes instead of its job's destination, with its secrets; they are never returned, and deleted when it is there.",
+  ),
+  ownership_challenge: CreateJob.shape.ownership_challenge,
+});
 
 export const Resent = z.discriminatedUnion("kind", [
   z.strictObject({

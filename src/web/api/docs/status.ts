@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { KINDS, WATCH_KINDS } from "../../../operate/status/kinds.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, KeptSince, RerunId, Time } from "./common.ts";
+import { Count, exactly, JobId, KeptSince, RerunId, Time } from "./common.ts";
 
 export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
@@ -55,59 +55,51 @@ export const FINDING = {
     .describe("Where to read on, as far as it is known."),
 };
 
-export const Finding = z
-  .strictObject({
-    ...FINDING,
-    incident: z
-      .string()
-      .nullable()
-      .describe("Id of its incident; null: it is not confirmed yet, by a second check after a minute."),
-  })
-  .meta({ id: "Finding" });
+export const Finding = exactly("Finding", {
+  ...FINDING,
+  incident: z
+    .string()
+    .nullable()
+    .describe("Id of its incident; null: it is not confirmed yet, by a second check after a minute."),
+});
 export type Finding = z.infer<typeof Finding>;
 
-export const Incident = z
-  .strictObject({
-    ...FINDING,
-    id: z.string().describe("The same as in the webhook's calls."),
-    state: z
-      .enum(["open", "recovering", "unknown", "over"])
-      .describe(
-        "By the last check. `open`: it is one of the findings; `recovering`: it is not, and counts as over if it stays away; `unknown`: the part that could tell does not answer.",
-      ),
-    since: Time.describe("When the fault began."),
-    opened_at: Time.describe("When it had lasted long enough to become an incident."),
-    recovering_since: Time.nullable().describe("Of a recovering one: the check since which it is no longer seen."),
-    over_at: Time.nullable().describe("Of a recovering one: when it counts as over at the earliest."),
-    over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
-    flaps: Count.describe("How often it came back after it was gone."),
-    muted_until: Time.nullable().describe("No receiver is told of it before; null: it is not muted."),
-    muted_by: z.string().nullable().describe("Who muted it; null: it is not muted, or that is unknown."),
-  })
-  .meta({ id: "Incident" });
+export const Incident = exactly("Incident", {
+  ...FINDING,
+  id: z.string().describe("The same as in the webhook's calls."),
+  state: z
+    .enum(["open", "recovering", "unknown", "over"])
+    .describe(
+      "By the last check. `open`: it is one of the findings; `recovering`: it is not, and counts as over if it stays away; `unknown`: the part that could tell does not answer.",
+    ),
+  since: Time.describe("When the fault began."),
+  opened_at: Time.describe("When it had lasted long enough to become an incident."),
+  recovering_since: Time.nullable().describe("Of a recovering one: the check since which it is no longer seen."),
+  over_at: Time.nullable().describe("Of a recovering one: when it counts as over at the earliest."),
+  over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
+  flaps: Count.describe("How often it came back after it was gone."),
+  muted_until: Time.nullable().describe("No receiver is told of it before; null: it is not muted."),
+  muted_by: z.string().nullable().describe("Who muted it; null: it is not muted, or that is unknown."),
+});
 export type Incident = z.infer<typeof Incident>;
 
-export const Notice = z
-  .strictObject({
-    kind: z.literal("many_small_objects"),
-    subject: Subject,
-    summary: z.string().describe("What was seen, as a sentence."),
-    advice: z.string().describe("What to change, if you like."),
-  })
-  .meta({ id: "Notice" });
+export const Notice = exactly("Notice", {
+  kind: z.literal("many_small_objects"),
+  subject: Subject,
+  summary: z.string().describe("What was seen, as a sentence."),
+  advice: z.string().describe("What to change, if you like."),
+});
 
-export const Status = z
-  .strictObject({
-    ok: z.boolean().describe("Nothing is wrong: there is no finding."),
-    checked_at: Time,
-    errors: Count.describe("Findings that are errors."),
-    warnings: Count.describe("Findings that are warnings."),
-    findings: z.array(Finding),
-    incidents: z.array(Incident).describe("Those that are not over, by the same check."),
-    notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
-    kept_since: KeptSince,
-  })
-  .meta({ id: "Status" });
+export const Status = exactly("Status", {
+  ok: z.boolean().describe("Nothing is wrong: there is no finding."),
+  checked_at: Time,
+  errors: Count.describe("Findings that are errors."),
+  warnings: Count.describe("Findings that are warnings."),
+  findings: z.array(Finding),
+  incidents: z.array(Incident).describe("Those that are not over, by the same check."),
+  notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
+  kept_since: KeptSince,
+});
 
 export const READ_STATUS = {
   summary: "Show what is wrong",

@@ -1,32 +1,30 @@
 import * as z from "zod";
 import { WEBHOOK_URL_MAX } from "../../../base/limits.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, Time } from "./common.ts";
+import { Count, named, Time } from "./common.ts";
 
 /**
  * What an address looks like. It is checked more closely, and the masked form has this one, too.
  */
 const WEBHOOK_URL_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[!"$-\\[\\]-~]+$';
 
-export const Webhook = z
-  .object({
-    url: z.string().describe("Its host; the rest is masked."),
-    enabled: z.boolean(),
-    created_at: Time,
-    modified_at: Time,
-    gone_at: Time.nullable().describe("When the receiver answered 410, which switches it off; otherwise null."),
-    waiting: Count.describe("Calls not accepted yet."),
-    delivered: Count.describe("Calls accepted."),
-    given_up: Count.describe("Calls not accepted within three days."),
-    failures: Count.describe("Failures in a row."),
-    failing_since: Time.nullable(),
-    last_answer: z.string().nullable().describe("Result of the last call, in words; null: none."),
-    last_call_at: Time.nullable(),
-    last_success_at: Time.nullable(),
-    last_test: z.string().nullable().describe("Result of the last test, in words; null: none."),
-    last_test_at: Time.nullable(),
-  })
-  .meta({ id: "Webhook" });
+export const Webhook = named("Webhook", {
+  url: z.string().describe("Its host; the rest is masked."),
+  enabled: z.boolean(),
+  created_at: Time,
+  modified_at: Time,
+  gone_at: Time.nullable().describe("When the receiver answered 410, which switches it off; otherwise null."),
+  waiting: Count.describe("Calls not accepted yet."),
+  delivered: Count.describe("Calls accepted."),
+  given_up: Count.describe("Calls not accepted within three days."),
+  failures: Count.describe("Failures in a row."),
+  failing_since: Time.nullable(),
+  last_answer: z.string().nullable().describe("Result of the last call, in words; null: none."),
+  last_call_at: Time.nullable(),
+  last_success_at: Time.nullable(),
+  last_test: z.string().nullable().describe("Result of the last test, in words; null: none."),
+  last_test_at: Time.nullable(),
+});
 export type Webhook = z.infer<typeof Webhook>;
 
 /** The result of a test of a receiver. */

@@ -4,7 +4,7 @@ import { pageOf } from "../parts/pager.tsx";
 import { asking, type Question } from "../parts/question.tsx";
 import { attachView } from "./functions/attach.tsx";
 import { listQuery, listView } from "./functions/list.tsx";
-import { functionPath, hasPath } from "./functions/logging.tsx";
+import { functionPath, hasPath, scriptPath } from "./functions/logging.tsx";
 import { functionView } from "./functions/one.tsx";
 import { expect } from "./functions/rhythm.tsx";
 
@@ -30,7 +30,7 @@ export const functionPages: readonly Page[] = [
 async function losesEvents({ api, params }: PageContext, form: URLSearchParams): Promise<Question | null> {
   const name = params.name ?? (form.get("function") ?? "").trim();
   if (form.get("logging") !== "off" || name === "") return null;
-  const { status } = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  const { status } = await api.send("GET", scriptPath(name));
   if (status === 400 || status === 404) return null;
   const text =
     "logship then counts and drops events of this Worker: no job ships them, now or later. Events accepted before still ship.";
@@ -63,7 +63,7 @@ async function switchLogging(page: PageContext, form: URLSearchParams): Promise<
 
 /** A function without events and settings no longer exists. */
 async function pathAfter({ api }: PageContext, name: string): Promise<string> {
-  const answer = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  const answer = await api.send("GET", scriptPath(name));
   return answer.status === 404 ? "/functions" : functionPath(name);
 }
 
@@ -84,14 +84,12 @@ async function set({ api }: PageContext, name: string, logging: string): Promise
   const logship = Object.hasOwn(LOGSHIP, logging) ? LOGSHIP[logging] : undefined;
   if (logship === undefined)
     return new InnerFailure(400, [{ code: 1001, message: "logging must be on, off or unset" }]);
-  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/script-settings`;
+  const path = `${scriptPath(name)}/script-settings`;
   const answer = await api.send("PATCH", path, { logship });
   return answer.ok ? null : new InnerFailure(answer.status, answer.errors);
 }
 
 async function forget({ api, params }: PageContext): Promise<PageAnswer> {
-  const name = params.name ?? "";
-  const answer = await api.send("DELETE", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
-  if (!answer.ok) throw new InnerFailure(answer.status, answer.errors);
+  await api.change("DELETE", scriptPath(params.name ?? ""));
   return seeOther("/functions");
 }

@@ -3,6 +3,7 @@ import { HOUR_MS } from "../../../../base/time.ts";
 import { count, duration, plural, share, stamp } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import { problemPath } from "../../../../operate/alerts/link.ts";
+import { SLOT_MS } from "../../../../ship/log/health-slots.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
@@ -15,7 +16,7 @@ import { bucketOf, oneOf, RANGES, timesOf } from "../job/series.ts";
 import { problemsPath } from "../problems/list.tsx";
 import { errorText, RecordLink, versionName } from "../problems/words.tsx";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
-import { functionPath } from "./logging.tsx";
+import { functionPath, scriptPath } from "./logging.tsx";
 
 /** A quantile may be so many times the exact one: docs/functions.md, Health. */
 const QUANTILE_ERROR = 1.05;
@@ -23,8 +24,6 @@ const QUANTILE_ERROR = 1.05;
 /** As of a job's uploads, and by five minutes. */
 const SPANS = { "6h": { label: "6 hours", per: "5 minutes" }, ...RANGES } as const;
 type Span = keyof typeof SPANS;
-
-const SLOT_MS = 300_000;
 
 /** Defaults to six hours. */
 export function spanOf(asked: string | null): Span {
@@ -37,7 +36,7 @@ type Time = "wall_ms" | "cpu_ms";
 
 /** @throws InnerFailure */
 export function loadFunctionHealth({ api, nowMs }: PageContext, name: string, span: Span): Promise<FunctionHealthView> {
-  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/health`;
+  const path = `${scriptPath(name)}/health`;
   return api.get<FunctionHealthView>(path, span === "6h" ? { every: "5m" } : timesOf(span, nowMs));
 }
 
@@ -212,7 +211,7 @@ export function marksOf(
 /** None, if no such Worker is known, or can be: a sender chooses names. @throws InnerFailure */
 export async function loadVersions({ api }: PageContext, name: string): Promise<readonly Version[]> {
   try {
-    const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/versions`;
+    const path = `${scriptPath(name)}/versions`;
     return (await api.list<Version>(path)).items;
   } catch (error) {
     if (error instanceof InnerFailure && [400, 404].includes(error.status)) return [];

@@ -9,6 +9,11 @@ export function functionPath(name: string): string {
   return `/functions/${encodeURIComponent(name.toWellFormed())}`;
 }
 
+/** The same function in the API. */
+export function scriptPath(name: string): string {
+  return `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`;
+}
+
 /** Whether a name can be a path segment: browsers resolve `.` and `..`. */
 export function hasPath(name: string): boolean {
   return name !== "." && name !== "..";

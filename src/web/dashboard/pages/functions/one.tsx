@@ -13,17 +13,14 @@ import { Closed } from "../overview/account.tsx";
 import { LinksOf } from "../status/finding.tsx";
 import { HealthPanel, loadFunctionHealth, loadVersions, spanOf, VersionsPanel } from "./health.tsx";
 import { Attached } from "./list.tsx";
-import { functionPath, LoggingSwitch } from "./logging.tsx";
+import { functionPath, LoggingSwitch, scriptPath } from "./logging.tsx";
 import { loadKinds, RhythmPanel } from "./rhythm.tsx";
 
 /** A function: findings, counts and settings. */
 export async function functionView(page: PageContext): Promise<View> {
   const { api, viewer, nowMs, params, query } = page;
   const name = params.name ?? "";
-  const [known, url] = await Promise.all([
-    api.get<FunctionView>(`/functions/scripts/${encodeURIComponent(name.toWellFormed())}`),
-    whereItRuns(page, name),
-  ]);
+  const [known, url] = await Promise.all([api.get<FunctionView>(scriptPath(name)), whereItRuns(page, name)]);
   const findings: Part = may(viewer, "logs:read") ? (
     (async () => <Findings found={await findingsOf(page, name)} nowMs={nowMs} />)()
   ) : (

@@ -9,12 +9,12 @@ import { Action, Field, Form, may, Submit } from "../../parts/form.tsx";
 import { Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import { functionPath } from "./logging.tsx";
+import { functionPath, scriptPath } from "./logging.tsx";
 
 type Kind = ExpectView["kinds"][number];
 
 function routeOf(name: string): string {
-  return `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/expect`;
+  return `${scriptPath(name)}/expect`;
 }
 
 /** @throws InnerFailure */

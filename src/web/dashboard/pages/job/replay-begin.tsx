@@ -101,20 +101,17 @@ export async function beginParts(page: PageContext, job: JobView, refused?: Refu
 
 const TimeForm: FC<{ jobId: number; span: Span; errors: readonly ErrorEntry[] }> = ({ jobId, span, errors }) => {
   const faults = timeFaults(errors);
-  const shared = (name: "since" | "until") => ({
-    ...{ name, value: span[name], spellcheck: false, autocomplete: "off", required: true, error: faults.at(name) },
-  });
   return (
     <>
       <RestOf faults={faults} title="Not counted" />
       <form method="get" action={`/jobs/${jobId}/replay#count`} aria-label="Time of the events">
         <Field
-          {...shared("since")}
+          {...timeField("since", span, faults)}
           label="Events since (UTC)"
           hint="2026-11-20 12:00, or RFC 3339 with a zone: 2026-11-20T12:00:00+01:00."
         />
         <Field
-          {...shared("until")}
+          {...timeField("until", span, faults)}
           label="Events before (UTC)"
           hint="A replay copies whole objects, so copies may hold events before and after these times."
         />
@@ -123,6 +120,11 @@ const TimeForm: FC<{ jobId: number; span: Span; errors: readonly ErrorEntry[] }>
     </>
   );
 };
+
+/** What both fields of a form for a time range have. */
+export function timeField(name: "since" | "until", span: Span, faults: Faults) {
+  return { name, value: span[name], spellcheck: false, autocomplete: "off", required: true, error: faults.at(name) };
+}
 
 /** Errors about a query have no pointer: their message begins with the parameter. */
 function timeFaults(errors: readonly ErrorEntry[]): Faults {
@@ -268,7 +270,7 @@ export async function begin(page: PageContext, form: URLSearchParams): Promise<R
   const refused = (errors: readonly ErrorEntry[]): Refused => ({ span, entered, errors });
   const to = await targetEntered(page, entered);
   if ("errors" in to) return refused(to.errors);
-  const answer = await sendBegin(page, span, { ...to.body, ...confirmedIn(form) });
+  const answer = await sendBegin(page, "replay", span, { ...to.body, ...confirmedIn(form) });
   return answer.ok ? seeOther(`/jobs/${answer.result.job_id}/replay#replays`) : refused(answer.errors);
 }
 
@@ -282,9 +284,14 @@ export function confirmedIn(form: URLSearchParams): object {
 }
 
 /** @throws InnerFailure 404 if there is no such job. */
-export async function sendBegin(page: PageContext, span: Span, body: object): Promise<InnerAnswer<ReplayView>> {
+export async function sendBegin(
+  page: PageContext,
+  what: "replay" | "rerun",
+  span: Span,
+  body: object,
+): Promise<InnerAnswer<ReplayView>> {
   const times = { since: timeEntered(span.since), until: timeEntered(span.until) };
-  const answer = await page.api.send<ReplayView>("POST", `${jobPath(page)}/replay`, { ...times, ...body });
+  const answer = await page.api.send<ReplayView>("POST", `${jobPath(page)}/${what}`, { ...times, ...body });
   if (!answer.ok && answer.status === 404) throw new InnerFailure(answer.status, answer.errors);
   return answer;
 }

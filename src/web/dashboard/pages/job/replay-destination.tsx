@@ -63,7 +63,7 @@ export const replayDestinationPage: Page = enteredPage<Planned>("/jobs/:job_id/r
     disabled: result.planned.objects === 0,
   }),
   async send(page, { span }, conf, form) {
-    const answer = await sendBegin(page, span, { destination_conf: conf, ...confirmedIn(form) });
+    const answer = await sendBegin(page, "replay", span, { destination_conf: conf, ...confirmedIn(form) });
     return answer.ok ? seeOther(`/jobs/${answer.result.job_id}/replay#replays`) : answer.errors;
   },
 });

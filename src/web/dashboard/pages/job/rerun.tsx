@@ -1,18 +1,17 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import { HOUR_MS } from "../../../../base/time.ts";
-import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { storedEntry } from "../../parts/destination-entry.ts";
-import { minuteOf, timeEntered } from "../../parts/entered-time.ts";
+import { minuteOf } from "../../parts/entered-time.ts";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { visible } from "../../parts/foreign.tsx";
 import { Field, Form, Radio, Submit } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import type { AccountLedgerView } from "../../views/account.ts";
-import type { JobView, ReplayView } from "../../views/job.ts";
+import type { JobView } from "../../views/job.ts";
 import { jobPath, jobTrail } from "./job-text.ts";
-import { type Span, spanIn, targetEntered } from "./replay-begin.tsx";
+import { type Span, sendBegin, spanIn, targetEntered, timeField } from "./replay-begin.tsx";
 
 /** What was entered to begin a rerun, and why it was refused. */
 interface Refused {
@@ -32,9 +31,6 @@ const RerunForm: FC<{
   const faults = refused === undefined ? NO_FAULTS : faultsOf(refused.errors, ["since", "until", "destination_conf"]);
   const span = refused?.span ?? { since: minuteOf(nowMs - HOUR_MS), until: minuteOf(nowMs) };
   const own = storedEntry(job.destination_conf, config)?.values.path;
-  const shared = (name: "since" | "until") => ({
-    ...{ name, value: span[name], spellcheck: false, autocomplete: "off", required: true, error: faults.at(name) },
-  });
   return (
     <Panel id="rerun" title="New rerun">
       <p>
@@ -47,11 +43,11 @@ const RerunForm: FC<{
         <Form viewer={viewer} action={`/jobs/${job.id}/rerun`} label="Start a rerun">
           <RestOf faults={faults} title="The rerun was not started" />
           <Field
-            {...shared("since")}
+            {...timeField("since", span, faults)}
             label="Arrived since (UTC)"
             hint={`The log keeps everything since ${minuteOf(Date.parse(keptSince), Math.ceil)}.`}
           />
-          <Field {...shared("until")} label="Arrived before (UTC)" />
+          <Field {...timeField("until", span, faults)} label="Arrived before (UTC)" />
           {own !== undefined && (
             <fieldset>
               <legend>Destination</legend>
@@ -107,8 +103,6 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   const refused = (errors: readonly ErrorEntry[]): Promise<View> => view(page, { span, to, path, errors });
   const target = await targetEntered(page, { to, path, ofJob: "" });
   if ("errors" in target) return refused(target.errors);
-  const times = { since: timeEntered(span.since), until: timeEntered(span.until) };
-  const answer = await page.api.send<ReplayView>("POST", `${jobPath(page)}/rerun`, { ...times, ...target.body });
-  if (!answer.ok && answer.status === 404) throw new InnerFailure(answer.status, answer.errors);
+  const answer = await sendBegin(page, "rerun", span, target.body);
   return answer.ok ? seeOther(`/jobs/${answer.result.job_id}/replay#replays`) : refused(answer.errors);
 }

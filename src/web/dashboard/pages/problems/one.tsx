@@ -3,6 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../../base/time.ts";
 import { count, plural, share } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import { problemPath } from "../../../../operate/alerts/link.ts";
+import { SLOT_MS } from "../../../../ship/log/health-slots.ts";
 import type { Problem, ProblemDetails } from "../../../api/docs/problems.ts";
 import { type PageContext, seeOther, type View } from "../../page.ts";
 import { Bars, type Series } from "../../parts/chart.tsx";
@@ -20,7 +21,6 @@ import { exactly, searchPath } from "../search/address.ts";
 import { problemsPath } from "./list.tsx";
 import { errorText, Marks, ProblemState, RecordLink, recordsPath, recordsQuery, versionName } from "./words.tsx";
 
-const SLOT_MS = 300_000;
 /** Bars of five minutes. */
 const SLOTS_SHOWN = 72;
 

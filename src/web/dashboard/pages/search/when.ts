@@ -1,6 +1,4 @@
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../../base/time.ts";
 
 /** What a search around a moment takes in before it, and after it, in ms. */
 const AROUND_MS = 15 * MINUTE_MS;

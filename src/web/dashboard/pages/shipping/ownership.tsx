@@ -27,13 +27,11 @@ export async function challenge(page: PageContext, what: string, conf: string, p
 
 async function written({ api }: PageContext, destination_conf: string): Promise<Partial<Challenged>> {
   const sent = { destination_conf };
-  const answer = await api.send<{ valid: boolean; message: string; filename: string }>(
+  const { valid, message, filename } = await api.change<{ valid: boolean; message: string; filename: string }>(
     "POST",
     "/logship/ownership",
     sent,
   );
-  if (!answer.ok) throw new InnerFailure(answer.status, answer.errors);
-  const { valid, message, filename } = answer.result;
   if (valid) return { proof: { challenge: filename, token: null } };
   const words = (
     <p>
