@@ -31,6 +31,7 @@ import { Blocks, beyondLost, type Keep, type NewBlock, type OpenMessage } from "
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
+import type { FunctionDay } from "./function-days.ts";
 import { FunctionHours } from "./function-hours.ts";
 import type { VersionSeen } from "./function-versions.ts";
 import type { RanIn } from "./health-keys.ts";
@@ -776,6 +777,11 @@ export class TraceLog extends DurableObject<Env> {
   /** As {@link HealthSlots.slots}. */
   functionSlots(scriptName: string, since: number, until: number): RanIn[] {
     return this.#health.slots(scriptName, since, until, platform.now());
+  }
+
+  /** As {@link HealthSlots.days}. */
+  functionDays(): FunctionDay[] {
+    return this.#health.days(platform.now());
   }
 
   /** As {@link HealthSlots.versions}. */

@@ -4,8 +4,9 @@ import { errorText, log } from "../../base/logger.ts";
 import { platform, within } from "../../base/platform.ts";
 import { readFunctionFailing, readLogShards } from "../../config.ts";
 import type { CountedPart } from "./counted.ts";
+import type { Counts } from "./function-days.ts";
 import { invocations } from "./function-health.ts";
-import { type Counts, type FunctionSlots, SLOT_MS, type Slot } from "./health-slots.ts";
+import { type FunctionSlots, SLOT_MS, type Slot } from "./health-slots.ts";
 
 /** Slots by which a function fails, the one that is under way included: 10 to 15 minutes. */
 export const SLOTS_SEEN = 3;
