@@ -49,7 +49,14 @@ const Frame: FC<Framed> = ({ view, viewer, accountId, path }) => (
       <main id="main" tabindex={-1}>
         {viewer === null && raw(MARK)}
         {viewer !== null && <Trail steps={[...above(path), ...(view.trail ?? [])]} />}
-        <h1>{visible(view.title)}</h1>
+        {view.aside === undefined ? (
+          <h1>{visible(view.title)}</h1>
+        ) : (
+          <div class="top">
+            <h1>{visible(view.title)}</h1>
+            <div>{view.aside}</div>
+          </div>
+        )}
         {raw(SEAM)}
       </main>
     </body>

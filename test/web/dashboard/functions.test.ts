@@ -340,7 +340,7 @@ describe("the health of a function", () => {
     }
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     // Of three charts.
-    expect(html.match(/<rect class="mark"/g)).toHaveLength(6);
+    expect(html.match(/<rect class="tone-mark"/g)).toHaveLength(6);
     expect(html).not.toContain("<b>");
     const said = textOf(html);
     expect(said).toContain('<b>"v42" first seen 2100-11-20 12:06 UTC, aaaaaaaa first seen 2100-11-20 12:00 UTC');
@@ -399,8 +399,8 @@ describe("the health of a function", () => {
     await ended("exception", 20);
     const { html } = await (await Visitor.signedIn()).get("/");
     expect(textOf(html)).toMatch(
-      /2 problems "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
+      /2 problems .* warning checkout as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
     );
-    expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
+    expect(html).toMatch(/id="verdict"[\s\S]*<a href="\/functions\/checkout">[\s\S]*id="functions"/);
   });
 });

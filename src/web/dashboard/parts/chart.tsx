@@ -3,8 +3,8 @@ import { Empty, figures, type Kind, MARKS, Table } from "./panel.tsx";
 
 export interface Series {
   name: string;
-  /** `bar`: neutral; `faint`: in the background. */
-  tone: Kind | "bar" | "faint";
+  /** Beside states: `bar`, `second` and `third` tell apart; `faint` is in the background. */
+  tone: Kind | "bar" | "second" | "third" | "faint";
   /** One per bucket, at least 0. */
   values: readonly number[];
 }
@@ -118,7 +118,7 @@ export const Bars: FC<BarsProps> = ({
                 ).map(({ y, height }, at) =>
                   height === 0 ? null : (
                     <rect
-                      class={`fill-${series[at]?.tone}`}
+                      class={`tone-${series[at]?.tone}`}
                       x={i * STEP}
                       y={y.toFixed(2)}
                       width={STEP - GAP}
@@ -129,7 +129,7 @@ export const Bars: FC<BarsProps> = ({
               </Bar>
             ))}
             {marks.map(({ bucket, words }) => (
-              <rect class="mark" x={bucket * STEP - GAP} y="0" width={GAP} height={HEIGHT}>
+              <rect class="tone-mark" x={bucket * STEP - GAP} y="0" width={GAP} height={HEIGHT}>
                 <title>{words}</title>
               </rect>
             ))}
@@ -141,7 +141,7 @@ export const Bars: FC<BarsProps> = ({
           <p>{sentence}</p>
           {marks.length > 0 && (
             <p class="quiet">
-              <span class="swatch-mark" aria-hidden="true">
+              <span class="tone-mark" aria-hidden="true">
                 ▏
               </span>{" "}
               {marks.map(({ words }) => words).join(", ")}
@@ -188,8 +188,8 @@ const Bar: FC<PropsWithChildren<{ href: string | undefined; x: number; class: st
   );
 
 const Swatch: FC<{ tone: Series["tone"] }> = ({ tone }) => (
-  <span class={`swatch-${tone}`} aria-hidden="true">
-    {tone === "bar" || tone === "faint" ? "■" : MARKS[tone]}
+  <span class={`tone-${tone}`} aria-hidden="true">
+    {Object.hasOwn(MARKS, tone) ? MARKS[tone as Kind] : "■"}
   </span>
 );
 
@@ -198,7 +198,7 @@ export const Share: FC<{ share: number; tone?: Series["tone"] }> = ({ share, ton
   const width = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0)) * 100;
   return (
     <svg class="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
-      <rect class={`fill-${tone}`} x="0" y="0" width={width.toFixed(2)} height="1" />
+      <rect class={`tone-${tone}`} x="0" y="0" width={width.toFixed(2)} height="1" />
     </svg>
   );
 };
