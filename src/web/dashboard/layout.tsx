@@ -49,14 +49,10 @@ const Frame: FC<Framed> = ({ view, viewer, accountId, path }) => (
       <main id="main" tabindex={-1}>
         {viewer === null && raw(MARK)}
         {viewer !== null && <Trail steps={[...above(path), ...(view.trail ?? [])]} />}
-        {view.aside === undefined ? (
+        <div class="top">
           <h1>{visible(view.title)}</h1>
-        ) : (
-          <div class="top">
-            <h1>{visible(view.title)}</h1>
-            <div>{view.aside}</div>
-          </div>
-        )}
+          {view.aside}
+        </div>
         {raw(SEAM)}
       </main>
     </body>

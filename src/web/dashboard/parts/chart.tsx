@@ -32,6 +32,8 @@ export interface BarsProps {
   table?: { columns: readonly string[]; rows: readonly (readonly string[])[] };
   /** Default: true. */
   hasTable?: boolean;
+  /** The sentence, and the words of marks, stand elsewhere on the page. */
+  isSaid?: boolean;
   /** By bucket: its value may still grow. */
   unknown?: readonly boolean[];
   /** What happened in a bucket: a line at its beginning, and words below the chart. */
@@ -72,6 +74,7 @@ export const Bars: FC<BarsProps> = ({
   format,
   table,
   hasTable = true,
+  isSaid = false,
   unknown,
   marks = [],
   range,
@@ -138,15 +141,8 @@ export const Bars: FC<BarsProps> = ({
             <span>{buckets[0]?.short}</span>
             <span>{buckets.at(-1)?.short} UTC</span>
           </p>
-          <p>{sentence}</p>
-          {marks.length > 0 && (
-            <p class="quiet">
-              <span class="tone-mark" aria-hidden="true">
-                ▏
-              </span>{" "}
-              {marks.map(({ words }) => words).join(", ")}
-            </p>
-          )}
+          <p class={isSaid ? "unseen" : undefined}>{sentence}</p>
+          {!isSaid && <Marks of={marks} />}
           {hasTable && (
             <details>
               <summary>
@@ -167,6 +163,17 @@ export const Bars: FC<BarsProps> = ({
     </figure>
   );
 };
+
+/** What happened, in words. */
+export const Marks: FC<{ of: NonNullable<BarsProps["marks"]> }> = ({ of }) =>
+  of.length === 0 ? null : (
+    <p class="quiet">
+      <span class="tone-mark" aria-hidden="true">
+        ▏
+      </span>{" "}
+      {of.map(({ words }) => words).join(", ")}
+    </p>
+  );
 
 /**
  * A link is for pointers, over the whole height, as a bar may be one pixel high: for the keyboard

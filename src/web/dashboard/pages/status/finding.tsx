@@ -180,7 +180,7 @@ const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> =
 /** null: nowhere, or the viewer may not. */
 function placeOf({ kind, subject }: FindingView, viewer: Viewer): { href: string; label: string } | null {
   if (subject.type === "function" && kind === "function_failing")
-    return { href: `${functionPath(subject.name)}#health`, label: "Its errors" };
+    return { href: `${functionPath(subject.name)}#errors`, label: "Its errors" };
   if (!may(viewer, "logs:edit")) return null;
   if (subject.type !== "job") return Object.hasOwn(PLACES, kind) ? (PLACES[kind] ?? null) : null;
   const place = Object.hasOwn(PLACES_OF_JOB, kind) ? PLACES_OF_JOB[kind] : undefined;
@@ -213,7 +213,7 @@ export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: {
     <>
       {version !== undefined && (
         <span>
-          Version <Foreign text={version} max={80} />
+          Version <Foreign text={/^[0-9a-f-]{36}$/.test(version) ? version.slice(0, 8) : version} max={80} />
         </span>
       )}
       {problem !== undefined && <a href={problemPath(problem)}>Problem</a>}
