@@ -15,7 +15,7 @@ export const DeliveryPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: numbe
     id="jobs"
     title="Delivery"
     refresh={REFRESH_S}
-    aside={may(viewer, "logs:edit") && <a href="/jobs/new">Create a job</a>}
+    aside={jobs?.all.length !== 0 && may(viewer, "logs:edit") && <a href="/jobs/new">Create a job</a>}
   >
     {jobs === null ? (
       <p>Jobs are unavailable. Delivery continues. Retrying automatically.</p>

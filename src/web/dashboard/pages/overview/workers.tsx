@@ -41,7 +41,7 @@ export const WorkersPanel: FC<Asked> = ({ workers, status, viewer, nowMs }) => {
             "Worker",
             figures("Failed now"),
             figures("24 h"),
-            figures("p95"),
+            figures("p95, 1 h"),
             "Requests in 24 h",
             "Last event",
             "Version",
