@@ -16,7 +16,7 @@ import { canaryRoutes } from "./api/canary.ts";
 import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";
 import { eventRoutes } from "./api/events.ts";
-import { versionRoutes } from "./api/function-health.ts";
+import { functionDayRoutes, versionRoutes } from "./api/function-health.ts";
 import { healthRoutes } from "./api/health.ts";
 import { identityRoutes } from "./api/identity.ts";
 import { jobRoutes } from "./api/jobs.ts";
@@ -78,6 +78,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...webhookRoutes,
       ...alertRoutes,
       ...problemRoutes,
+      ...functionDayRoutes,
       ...usageRoutes,
       ...auditRoutes,
     },

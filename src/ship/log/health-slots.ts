@@ -4,6 +4,7 @@ import { HOUR_MS, hourOf } from "../../base/time.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
+import { badness, type Counts, DAY_HOURS, type DayPiece, daysOf, type FunctionDay } from "./function-days.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH, storedHealth, withoutProblems } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
 import { functionKeyOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED, textOnce } from "./health-keys.ts";
@@ -186,6 +187,36 @@ export class HealthSlots extends Tables {
     return this.#versions.of(scriptName, lately);
   }
 
+  /** The last day of each function. */
+  days(nowMs: number): FunctionDay[] {
+    return daysOf(this.#ofDay(nowMs), hourOf(nowMs));
+  }
+
+  *#ofDay(nowMs: number): Generator<DayPiece> {
+    const from = hourOf(nowMs) - DAY_HOURS + 1;
+    // Only what a list shows: an hour of a function is up to some kB.
+    const rows = this.sql.each<{ at: number; key: string; last: number | null; tag: string | null } & Counts>`
+      SELECT hour AS at, function AS key, health ->> '$.lastMs' AS last, health ->> '$.tag' AS tag,
+        health ->> '$.failed' AS failed,
+        (SELECT coalesce(sum(value ->> '$.count'), 0) FROM json_each(health, '$.outcomes')) AS events
+      FROM function_health WHERE hour >= ${from} AND function <> ${SUMMED}`;
+    for (const { at: hour, key, last, tag, events, failed } of rows) {
+      const latest = { lastMs: last ?? hour * HOUR_MS, tag: tag ?? "" };
+      yield { ...ofKey(key), ...latest, hour, isNow: false, events, failed };
+    }
+    const open = Math.max(from, this.#gathered().folded) * SLOTS_PER_HOUR;
+    const [slot, lately] = [slotOf(nowMs), slotOf(nowMs) - SLOTS_LATELY + 1];
+    const piece = ({ at, key, health }: Found, isInHour: boolean): DayPiece => ({
+      ...{ ...ofKey(key), lastMs: health.lastMs, tag: health.tag ?? "", ...ranOf(health) },
+      ...{ hour: isInHour ? null : hourOfSlot(at), isNow: at >= slot - 1 },
+      ...(at >= lately && { wall: health.wall }),
+    });
+    for (const found of this.#written(Math.min(lately, open), Number.MAX_SAFE_INTEGER, null))
+      if (found.key !== SUMMED) yield piece(found, found.at < open);
+    for (const found of this.#unwritten(from * SLOTS_PER_HOUR, Number.MAX_SAFE_INTEGER, null))
+      if (found.key !== SUMMED) yield piece(found, false);
+  }
+
   /** Forgets a function. */
   forget(scriptName: string, nowMs: number): void {
     const all = hours(firstHour(nowMs), hourOf(nowMs) + 1);
@@ -326,6 +357,11 @@ export class HealthSlots extends Tables {
 
   /** Slots of a function, with those that are summed. @param scriptName null: of all functions. */
   *#each(from: number, before: number, scriptName: string | null): Generator<Found> {
+    yield* this.#written(from, before, scriptName);
+    yield* this.#unwritten(from, before, scriptName);
+  }
+
+  *#written(from: number, before: number, scriptName: string | null): Generator<Found> {
     // Two days of them may be more than the memory.
     const rows = this.sql.each<{ slot: number; health: string }>`
       SELECT slot, health FROM function_slot WHERE slot >= ${from} AND slot < ${before}`;
@@ -334,7 +370,6 @@ export class HealthSlots extends Tables {
       const own = scriptName === null ? lines : ownLines(lines, scriptName);
       for (const [key, ran] of readLines(own)) yield { at, key, health: ran };
     }
-    yield* this.#unwritten(from, before, scriptName);
   }
 
   *#unwritten(from: number, before: number, scriptName: string | null): Generator<Found> {
@@ -423,9 +458,6 @@ export function addedTimes(a: Ran, b: Ran): Ran {
   };
 }
 
-/** Invocations, and how many of them failed. */
-export type Counts = Pick<Slot, "events" | "failed">;
-
 const NONE: Counts = { events: 0, failed: 0 };
 
 /** By key without a version. */
@@ -448,7 +480,6 @@ export function ranOf(health: Ran): Omit<Slot, "slot"> {
 
 /** What fails much, and mostly, goes before what is busy and fails seldom; then what is busy. */
 function byWorth(a: Counts, b: Counts): number {
-  const badness = ({ events, failed }: Counts): number => (failed === 0 ? 0 : failed ** 2 / events);
   return badness(b) - badness(a) || b.events - a.events;
 }
 

@@ -2,6 +2,7 @@ import { TimeoutError } from "../../base/platform.ts";
 import type { AccountStatus } from "./account-status.ts";
 import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
+import { type FunctionDay, joinedDays } from "./function-days.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import { joinedVersions, type VersionSeen } from "./function-versions.ts";
 import type { RanIn } from "./health-keys.ts";
@@ -88,6 +89,11 @@ export class LogShards {
   async functionSlots(scriptName: string, since: number, until: number): Promise<RanIn[]> {
     const ask = (shard: Shard) => shard.functionSlots(scriptName, since, until) as Promise<unknown>;
     return ((await this.each(ask)) as RanIn[][]).flat();
+  }
+
+  /** The last day of each function. */
+  async functionDays(): Promise<FunctionDay[]> {
+    return joinedDays((await this.each((shard) => shard.functionDays() as Promise<FunctionDay[]>)).flat());
   }
 
   /** Versions of a function, the newest first. */

@@ -31,6 +31,7 @@ import { countedPart, offeredOf } from "./counted.ts";
 import { Counting, type NewParts } from "./counting.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
+import type { FunctionDay } from "./function-days.ts";
 import type { VersionSeen } from "./function-versions.ts";
 import type { RanIn } from "./health-keys.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
@@ -709,6 +710,11 @@ export class TraceLog extends DurableObject<Env> {
   /** As {@link HealthSlots.slots}. */
   functionSlots(scriptName: string, since: number, until: number): RanIn[] {
     return this.#counting.health.slots(scriptName, since, until, platform.now());
+  }
+
+  /** As {@link HealthSlots.days}. */
+  functionDays(): FunctionDay[] {
+    return this.#counting.health.days(platform.now());
   }
 
   /** As {@link HealthSlots.versions}. */

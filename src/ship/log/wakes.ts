@@ -4,9 +4,10 @@ import { errorText, log } from "../../base/logger.ts";
 import { platform, within } from "../../base/platform.ts";
 import { readFunctionFailing, readLogShards } from "../../config.ts";
 import type { CountedPart } from "./counted.ts";
+import type { Counts } from "./function-days.ts";
 import { invocations } from "./function-health.ts";
 import { keyOf, ofKey } from "./health-keys.ts";
-import { type Counts, type Slot, slotOf } from "./health-slots.ts";
+import { type Slot, slotOf } from "./health-slots.ts";
 
 /** Slots by which a function fails, the one that is under way included: 10 to 15 minutes. */
 export const SLOTS_SEEN = 3;

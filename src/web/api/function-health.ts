@@ -4,6 +4,7 @@ import { HOUR_MS, hourOf } from "../../base/time.ts";
 import type { Config } from "../../config.ts";
 import { eventMs } from "../../formats/record/record.ts";
 import { fairly } from "../../formats/record/shares.ts";
+import { byWorst, type Counts, sumOfDay } from "../../ship/log/function-days.ts";
 import {
   addedHealth,
   type Health,
@@ -18,6 +19,7 @@ import type { RanIn } from "../../ship/log/health-keys.ts";
 import { FUNCTION_HEALTH_HOURS, SLOT_MS, SLOTS_KEPT } from "../../ship/log/health-slots.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import type { Problem } from "../../ship/log/problems.ts";
+import { type FunctionDay, LIST_FUNCTION_DAYS } from "./docs/function-days.ts";
 import {
   ERRORS_SHOWN,
   type FunctionHealth,
@@ -30,11 +32,16 @@ import { isoTime, listed, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";
 import { hoursAsked, spanAsked } from "./health.ts";
 import { recordOf } from "./problems.ts";
-import { queryOf } from "./query.ts";
+import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resources } from "./route.ts";
 
 export const functionHealthRoutes: Resources = {
   "/:script_name/health": { GET: { permission: "logs:read", doc: READ_FUNCTION_HEALTH, handle: readFunctionHealth } },
+};
+
+/** Of all functions at once. */
+export const functionDayRoutes: Resources = {
+  "/functions": { GET: { permission: "logs:read", doc: LIST_FUNCTION_DAYS, handle: listDays } },
 };
 
 /** Below `/workers/scripts`, Cloudflare has versions of its own. */
@@ -75,6 +82,24 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
       .map(({ version, tag, firstMs }) => ({ version, tag, at: isoTime(firstMs) })),
     errors: errorsIn(found, problems),
   } satisfies FunctionHealth);
+}
+
+async function listDays(c: AppContext): Promise<Response> {
+  const days = (await new LogShards(c.env).functionDays()).sort(byWorst);
+  const { shown, info } = pageOf(queryOf(c, LIST_FUNCTION_DAYS), days);
+  const views = shown.map((day): FunctionDay => {
+    const { scriptName: id, now, wall, lastMs, version, tag } = day;
+    const { p95 = null } = quantiles(wall) ?? {};
+    return {
+      ...{ id, ...presentCounts(sumOfDay(day)), now: presentCounts(now), p95_ms: p95 },
+      ...{ hours: day.hours.map(presentCounts), last_event: isoTime(lastMs), version, tag },
+    };
+  });
+  return listed(c, views, info);
+}
+
+function presentCounts({ events: invocations, failed }: Counts) {
+  return { invocations, failed };
 }
 
 async function listVersions(c: AppContext, _config: Config, platform: Platform): Promise<Response> {

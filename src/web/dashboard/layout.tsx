@@ -49,7 +49,10 @@ const Frame: FC<Framed> = ({ view, viewer, accountId, path }) => (
       <main id="main" tabindex={-1}>
         {viewer === null && raw(MARK)}
         {viewer !== null && <Trail steps={[...above(path), ...(view.trail ?? [])]} />}
-        <h1>{visible(view.title)}</h1>
+        <div class="top">
+          <h1>{visible(view.title)}</h1>
+          {view.aside}
+        </div>
         {raw(SEAM)}
       </main>
     </body>

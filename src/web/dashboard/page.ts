@@ -45,6 +45,8 @@ export type Part = Child | Promise<Child> | AsyncGenerator<Child>;
 export interface View {
   /** The heading, and the start of the title of the window. */
   title: string;
+  /** Beside the heading: what can be done with all of the page. */
+  aside?: Child;
   /** Default: 200. */
   status?: number;
   /** In order. A failed part is replaced by an error; the others stay. */

@@ -18,7 +18,7 @@ const TAGS: readonly (Tag & { readonly path: RegExp })[] = [
     path: /^\/logship\/set-aside\b/,
     description: "Messages and objects that could not be processed, kept until you decide.",
   },
-  { name: "Functions", path: /^\/functions\//, description: "Functions, their settings and counts." },
+  { name: "Functions", path: /^(?:\/logship)?\/functions\b/, description: "Functions, their settings and counts." },
   { name: "Tokens", path: /^\/tokens\b/, description: "Credentials for programs." },
   { name: "Members", path: /^\/members\b/, description: "Users and their roles." },
   { name: "Account", path: /^/, description: "The account as a whole." },

@@ -69,6 +69,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "POST /alerts/:alert_id/test": "logs:edit",
   "PUT /incidents/:incident_id/mute": "logs:edit",
   "DELETE /incidents/:incident_id/mute": "logs:edit",
+  "GET /functions": "logs:read",
   "GET /problems": "logs:read",
   "GET /problems/:problem_id": "logs:read",
   "PATCH /problems/:problem_id": "logs:edit",

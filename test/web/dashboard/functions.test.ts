@@ -299,10 +299,11 @@ describe("the health of a function", () => {
     await ended("exceededCpu", 1);
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     const said = textOf(html);
-    expect(said).toContain("4 invocations in the last 6 hours, 25 % failed (1; 0 responses were 5xx).");
-    expect(said).toContain("Outcomes: 3 ok , 1 exceededCpu .");
+    expect(said).toContain("Requests 4 Failed 25 % Median");
+    expect(said).toContain("4 invocations in the last 6 hours, 25 % failed.");
+    expect(said).toContain("1 request failed, 0 responses were 5xx. Outcomes: 3 ok , 1 exceededCpu .");
     expect(said).toMatch(/Duration per 5 minutes .*median .*, p95 .*, p99 .*, in the last 6 hours\./);
-    const [, href = ""] = /href="(\/search\?[^"]*)"/.exec(html) ?? [];
+    const [, href = ""] = /href="(\/search\?[^"]*)"><time/.exec(html) ?? [];
     const { searchParams } = new URL(href.replaceAll("&amp;", "&"), "http://logship.test");
     const since = Date.parse(searchParams.get("since") ?? "");
     expect(since).toBe(clock.nowMs());
@@ -317,6 +318,11 @@ describe("the health of a function", () => {
     ]);
     const [, problem = ""] = /href="(\/problems\/[0-9a-f]{16})"/.exec(html) ?? [];
     expect(await text(problem)).toContain("exceededCpu");
+    const hour = await text("/functions/checkout?range=1h");
+    expect(hour).toContain("4 invocations in the last hour, 25 % failed.");
+    // The current five minutes are the last of twelve.
+    expect(hour.match(/2100-11-20 1[12]:\d\d (?:\d+ ){2}/g)).toHaveLength(12);
+    expect(hour).toMatch(/2100-11-20 12:00 3 1 /);
     const week = await text("/functions/checkout?range=7d");
     expect(week).toContain("4 invocations in the last 7 days, 25 % failed");
     expect(week).toContain("Invocations per 6 hours");
@@ -340,7 +346,7 @@ describe("the health of a function", () => {
     }
     const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
     // Of three charts.
-    expect(html.match(/<rect class="mark"/g)).toHaveLength(6);
+    expect(html.match(/<rect class="tone-mark"/g)).toHaveLength(6);
     expect(html).not.toContain("<b>");
     const said = textOf(html);
     expect(said).toContain('<b>"v42" first seen 2100-11-20 12:06 UTC, aaaaaaaa first seen 2100-11-20 12:00 UTC');
@@ -383,6 +389,24 @@ describe("the health of a function", () => {
     expect(textOf(html)).toContain("<script>alert(1)</script>");
   });
 
+  it("stands beside the saved searches that name it, and where their alerts stand", async () => {
+    await ended("ok", 3);
+    for (const [name, query] of [
+      ["Slow", "worker:checkout took:>1s"],
+      ["Quoted", '(worker:"checkout" OR a)'],
+      ["Another", "worker:checkout-2"],
+    ])
+      await call("POST", "/logship/searches", { name, query, alert: { threshold: 5, over: "5m" } });
+    const said = await text("/functions/checkout");
+    for (const own of [/Searches and alerts Save a search .* Quoted .* Rhythm/, /Slow at least 5 records in 5 min /])
+      expect(said).toMatch(own);
+    expect(said).not.toContain("Another");
+    await ended("ok", 1, "a b");
+    const { html } = await (await Visitor.signedIn()).get("/functions/a%20b");
+    expect(textOf(html)).toContain("No saved search names this Worker.");
+    expect(html).toContain('href="/searches/new?query=worker%3A%22a+b%22"');
+  });
+
   it("is empty where nothing was invoked, and not shown without logs:read", async () => {
     await patch("still", { logship: true });
     expect(await text("/functions/still")).toContain("No invocations in the last 6 hours");
@@ -399,8 +423,8 @@ describe("the health of a function", () => {
     await ended("exception", 20);
     const { html } = await (await Visitor.signedIn()).get("/");
     expect(textOf(html)).toMatch(
-      /2 problems "checkout", as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
+      /2 problems .* warning checkout as sent by "unknown", is failing: 20 of 80 requests \(25 %\) in .*, since 12:00 UTC/,
     );
-    expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
+    expect(html).toMatch(/id="verdict"[\s\S]*<a href="\/functions\/checkout">[\s\S]*id="functions"/);
   });
 });

@@ -74,7 +74,7 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
     expect((await visitor.get(path, { "x-logship-refresh": "1" })).status).toBe(200);
     return made();
   };
-  expect(await look("/")).toBe(20 + 10 * count);
+  expect(await look("/")).toBe(22 + 7 * count);
   expect(rows()).toBe(3);
   expect(await look("/jobs")).toBe(9 + 6 * count);
   expect(await look(`/jobs/${jobs[0]}`)).toBe(19);

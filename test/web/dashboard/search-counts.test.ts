@@ -61,10 +61,10 @@ it("versions of the Worker that is asked for stand where they were first seen; o
   const { visitor } = await shipped({ count: 2, scriptName: "checkout", fields: of });
   const marked = async (query: string) => (await visitor.get(counts(query))).html;
   const html = await marked("function=checkout");
-  expect(html.match(/<rect class="mark"/g)).toHaveLength(1);
+  expect(html.match(/<rect class="tone-mark"/g)).toHaveLength(1);
   expect(textOf(html)).toContain("v42 first seen 2100-11-20 12:00 UTC");
   expect(totalIn(html)).toBe(2);
-  for (const query of ["", "function=unknown"]) expect(await marked(query)).not.toContain('class="mark"');
+  for (const query of ["", "function=unknown"]) expect(await marked(query)).not.toContain('class="tone-mark"');
 });
 
 describe("what a value adds to a search", () => {

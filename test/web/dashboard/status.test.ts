@@ -40,7 +40,7 @@ describe("what is wrong", () => {
     const text = textOf(html);
     for (const said of [
       "1 error, 3 warnings",
-      "About job 3 Since",
+      "error Job 3 Uploads fail: HTTP 503.",
       "Uploads fail: HTTP 503.",
       "Look at the store.",
       "5 min ago",
@@ -85,7 +85,7 @@ describe("what is wrong", () => {
     const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
     const { html } = await reader.get("/status");
     expect(html).not.toContain('href="/functions/shop"');
-    expect(textOf(html)).toContain("About Worker shop");
+    expect(textOf(html)).toContain("error shop");
     expect(textOf(html)).toContain("needs the permission logs:edit");
     expect(html).not.toContain("hooks.example.com");
     const other = await Visitor.signedIn({ token: (await token(["functions:read", "logs:edit"])).secret });
@@ -122,7 +122,7 @@ describe("incidents", () => {
     text = textOf(html);
     expect(text).toContain("Now Checked 2100-11-20 12:12:00 UTC ■ 1 error Errors");
     expect(text).toMatch(
-      /error, recovering: over after 12:27:00 UTC job 1 .* 12 min, until 2100-11-20 12:12:00 UTC no/,
+      /error, recovering: over after 12:27:00 UTC Job 1 .* 12 min, until 2100-11-20 12:12:00 UTC no/,
     );
     expect(html.split('class="state bad"').length - 1).toBe(2);
     eyes.now([]);
@@ -136,7 +136,7 @@ describe("incidents", () => {
     text = await textAt("/status");
     const cut = text.indexOf("Past incidents");
     const [now, past] = [text.slice(0, cut), text.slice(cut)];
-    expect([now.includes("job 2"), past.includes("job 1"), past.includes("job 2")]).toEqual([true, true, false]);
+    expect([now.includes("Job 2"), past.includes("Job 1"), past.includes("Job 2")]).toEqual([true, true, false]);
     expect(past).toMatch(/1[0-9] min, until 2100-11-20 12:1\d:00 UTC/);
   });
 

@@ -18,7 +18,7 @@ function goTo(/** @type {HTMLElement} */ chart, /** @type {number} */ from, /** 
 export function readable(/** @type {ParentNode} */ root) {
   for (const chart of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("figure.chart:has(svg)"))) {
     const drawing = chart.querySelector("svg");
-    const bars = [...(drawing?.children ?? [])];
+    const bars = [...(drawing?.querySelectorAll(":scope > :not(.tone-mark)") ?? [])];
     // The title of a bar would show a second time, and late.
     const words = bars.map((bar) => {
       const title = bar.querySelector("title");

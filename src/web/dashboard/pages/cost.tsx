@@ -43,8 +43,8 @@ const Sum: FC<{ usage: UsageView }> = ({ usage }) => (
     )}
     <Facts
       rows={[
-        ["logship", <span class="price">{dollars(usage.list_price_usd)}</span>],
-        ["Logpush, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
+        ["logship", <span class="figure">{dollars(usage.list_price_usd)}</span>],
+        ["Logpush, same records", <span class="figure">{dollars(usage.vendor_price_usd)}</span>],
         ["logship, beyond the plan", dollars(usage.beyond_plan_usd)],
         ["Logpush, beyond the plan", dollars(usage.vendor_beyond_plan_usd)],
       ]}

@@ -1,28 +1,21 @@
 import type { FC } from "hono/jsx";
-import { within } from "../../../base/platform.ts";
-import { count, duration, plural } from "../../../base/words.ts";
-import type { InnerApi } from "../inner-api.ts";
+import { count, plural } from "../../../base/words.ts";
 import type { Page, PageContext, View } from "../page.ts";
 import { Foreign, visible } from "../parts/foreign.tsx";
 import { may } from "../parts/form.tsx";
 import { Empty, figures, Notice, Panel, State, Table } from "../parts/panel.tsx";
 import { Ago } from "../parts/values.tsx";
-import type { Viewer } from "../session.ts";
 import type { AccountLedgerView } from "../views/account.ts";
-import type { JobView, LedgerView } from "../views/job.ts";
+import type { JobView } from "../views/job.ts";
 import { nameOf, stateOf } from "./job/job-text.ts";
+import { askWaiting, type Waiting } from "./overview/asks.ts";
+import { WaitingNow } from "./overview/delivery.tsx";
 
 export const jobsPages: readonly Page[] = [{ path: "/jobs", get: { permission: "logs:read", show: jobsView } }];
-
-/** How long the page waits for one ledger, in ms. */
-const LEDGER_MS = 2_500;
 
 /** In characters. */
 const SEARCH_MAX = 100;
 const ERROR_MAX = 300;
-
-/** null: the job's log does not answer. */
-type Waiting = Pick<LedgerView, "pending" | "oldest_pending_seconds"> | null;
 
 async function jobsView({ api, viewer, nowMs, query }: PageContext): Promise<View> {
   const account = api.get<AccountLedgerView>("/logship/ledger");
@@ -31,16 +24,23 @@ async function jobsView({ api, viewer, nowMs, query }: PageContext): Promise<Vie
   const { items } = await api.list<JobView>("/logship/jobs");
   const search = (query.get("q") ?? "").trim().slice(0, SEARCH_MAX);
   const found = items.filter((job) => isFound(job, search));
-  const waiting = Promise.all(found.map(({ id }) => waitingOf(api, id)));
+  const waiting = Promise.all(found.map(({ id }) => askWaiting(api, id)));
   return {
     title: "Jobs",
+    aside: may(viewer, "logs:edit") ? (
+      <a class="button primary" href="/jobs/new">
+        Create a job
+      </a>
+    ) : (
+      <span class="quiet">Creating a job needs the permission logs:edit</span>
+    ),
     parts: [
       <>
         <Deleted query={query} />
         {items.length > 0 && <Search search={search} />}
       </>,
       waiting.then((all) => (
-        <JobsPanel jobs={found} waiting={all} total={items.length} search={search} viewer={viewer} nowMs={nowMs} />
+        <JobsPanel jobs={found} waiting={all} total={items.length} search={search} nowMs={nowMs} />
       )),
       account.then(({ draining }) => (draining.length === 0 ? null : <Draining draining={draining} nowMs={nowMs} />)),
     ],
@@ -53,11 +53,6 @@ function isFound(job: JobView, search: string): boolean {
   const wanted = search.toLowerCase();
   const place = job.destination_conf.split("?")[0] ?? "";
   return String(job.id) === search || [job.name ?? "", place].some((text) => text.toLowerCase().includes(wanted));
-}
-
-async function waitingOf(api: InnerApi, id: number): Promise<Waiting> {
-  const answer = await within(LEDGER_MS, api.send<LedgerView>("GET", `/logship/jobs/${id}/ledger`), null);
-  return answer?.ok === true ? answer.result : null;
 }
 
 const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
@@ -76,7 +71,7 @@ const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
 
 const Search: FC<{ search: string }> = ({ search }) => (
   <search>
-    <form method="get" action="/jobs" class="search">
+    <form method="get" action="/jobs" class="filter">
       <div class="field">
         <label for="field-q">Find a job by name, ID or bucket</label>
         <input type="search" id="field-q" name="q" value={visible(search)} maxlength={SEARCH_MAX} />
@@ -92,28 +87,13 @@ const JobsPanel: FC<{
   waiting: readonly Waiting[];
   total: number;
   search: string;
-  viewer: Viewer;
   nowMs: number;
-}> = ({ jobs, waiting, total, search, viewer, nowMs }) => (
+}> = ({ jobs, waiting, total, search, nowMs }) => (
   <Panel
     id="jobs"
-    title={
-      search === ""
-        ? total === 0
-          ? "All jobs"
-          : plural(total, "job")
-        : `${count(jobs.length)} of ${plural(total, "job")}`
-    }
+    title={search === "" ? plural(total, "job") : `${count(jobs.length)} of ${plural(total, "job")}`}
     refresh={15}
-    aside={
-      may(viewer, "logs:edit") ? (
-        <a class="button primary" href="/jobs/new">
-          Create a job
-        </a>
-      ) : (
-        <span class="quiet">Creating a job needs the permission logs:edit</span>
-      )
-    }
+    isMain={search === ""}
   >
     {total === 0 ? (
       <Empty title="No jobs yet">
@@ -162,18 +142,6 @@ const JobsPanel: FC<{
     )}
   </Panel>
 );
-
-const WaitingNow: FC<{ waiting: Waiting }> = ({ waiting }) => {
-  if (waiting === null) return <State kind="warn">does not answer</State>;
-  const { pending, oldest_pending_seconds: oldest } = waiting;
-  if (pending === 0) return <>nothing</>;
-  return (
-    <>
-      {plural(pending, "record")}
-      {oldest !== null && <span class="quiet"> for {duration(oldest * 1_000)}</span>}
-    </>
-  );
-};
 
 /** Deleted jobs that still deliver. */
 const Draining: FC<Pick<AccountLedgerView, "draining"> & { nowMs: number }> = ({ draining, nowMs }) => (

@@ -3,14 +3,15 @@ import { readIntakeConfig } from "../../../config.ts";
 import type { InnerApi } from "../inner-api.ts";
 import { type Page, type PageContext, type Part, REFRESH_HEADER, type View } from "../page.ts";
 import { may } from "../parts/form.tsx";
-import { Notice, Panel } from "../parts/panel.tsx";
+import { Closed, Notice, Panel } from "../parts/panel.tsx";
 import type { AccountLedgerView, FunctionView, UsageView } from "../views/account.ts";
 import { costView } from "./cost.tsx";
-import { Closed, CostPanel, FunctionsPanel, LedgerPanel } from "./overview/account.tsx";
-import { askJobsOrNot, askStatus } from "./overview/asks.ts";
+import { askJobsOrNot, askStatus, askWorkers } from "./overview/asks.ts";
+import { DeliveryPanel } from "./overview/delivery.tsx";
 import { FirstSteps, stepsOf } from "./overview/first-steps.tsx";
-import { JobsPanel } from "./overview/jobs-panel.tsx";
-import { Verdict } from "./overview/verdict.tsx";
+import { Cost, Totals } from "./overview/totals.tsx";
+import { WorkersPanel } from "./overview/workers.tsx";
+import { Wrong } from "./overview/wrong.tsx";
 
 export const overviewPages: readonly Page[] = [
   { path: "/", get: { permission: null, show: overviewView } },
@@ -29,7 +30,8 @@ function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext
   const jobs = askJobsOrNot(api);
   const ledger = awaited(api.get<AccountLedgerView>("/logship/ledger"));
   const selfName = readIntakeConfig(env).selfName ?? "logship";
-  const verdict = async () => <Verdict status={await status} jobs={await jobs} viewer={viewer} />;
+  const workers = askWorkers(api);
+  const wrong = async () => <Wrong status={await status} jobs={await jobs} viewer={viewer} nowMs={nowMs} />;
   const firstSteps = async () => {
     const [known, counts] = [await jobs, await ledger.catch(() => null)];
     // Unknown, or done.
@@ -38,17 +40,16 @@ function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext
     if (steps.job && steps.function && steps.delivered) return null;
     return <FirstSteps steps={steps} viewer={viewer} selfName={selfName} isLocal={config.localFunctions !== null} />;
   };
-  const jobsPanel = async () => <JobsPanel jobs={await jobs} viewer={viewer} nowMs={nowMs} />;
-  const often = [verdict(), firstSteps(), jobsPanel()];
-  if (request.headers.has(REFRESH_HEADER)) return often;
-  const functions = may(viewer, "functions:read") ? awaited(functionsTotal(api)) : null;
-  const usage = awaited(api.get<UsageView>("/logship/usage"));
-  const functionsPanel = async () => (
-    <FunctionsPanel status={await status} total={await functions} viewer={viewer} nowMs={nowMs} />
+  const health = async () => (
+    <WorkersPanel workers={await workers} status={await status} viewer={viewer} nowMs={nowMs} />
   );
-  const ledgerPanel = async () => <LedgerPanel ledger={await ledger} viewer={viewer} nowMs={nowMs} />;
-  const costPanel = async () => <CostPanel usage={await usage} nowMs={nowMs} />;
-  return [...often, functionsPanel(), ledgerPanel(), costPanel()];
+  const delivery = async () => <DeliveryPanel jobs={await jobs} viewer={viewer} nowMs={nowMs} />;
+  const often = [wrong(), firstSteps(), health(), delivery()];
+  if (request.headers.has(REFRESH_HEADER)) return often;
+  const usage = awaited(api.get<UsageView>("/logship/usage"));
+  const totals = async () => <Totals ledger={await ledger} viewer={viewer} />;
+  const cost = async () => <Cost usage={await usage} />;
+  return [...often, totals(), cost()];
 }
 
 /** Awaited later: until then a failure is not an unhandled rejection. */

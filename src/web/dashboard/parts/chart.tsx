@@ -3,8 +3,8 @@ import { Empty, figures, type Kind, MARKS, Table } from "./panel.tsx";
 
 export interface Series {
   name: string;
-  /** `bar`: neutral; `faint`: in the background. */
-  tone: Kind | "bar" | "faint";
+  /** Beside states: `bar`, `second` and `third` tell apart; `faint` is in the background. */
+  tone: Kind | "bar" | "second" | "third" | "faint";
   /** One per bucket, at least 0. */
   values: readonly number[];
 }
@@ -32,6 +32,8 @@ export interface BarsProps {
   table?: { columns: readonly string[]; rows: readonly (readonly string[])[] };
   /** Default: true. */
   hasTable?: boolean;
+  /** The sentence, and the words of marks, stand elsewhere on the page. */
+  isSaid?: boolean;
   /** By bucket: its value may still grow. */
   unknown?: readonly boolean[];
   /** What happened in a bucket: a line at its beginning, and words below the chart. */
@@ -72,6 +74,7 @@ export const Bars: FC<BarsProps> = ({
   format,
   table,
   hasTable = true,
+  isSaid = false,
   unknown,
   marks = [],
   range,
@@ -118,7 +121,7 @@ export const Bars: FC<BarsProps> = ({
                 ).map(({ y, height }, at) =>
                   height === 0 ? null : (
                     <rect
-                      class={`fill-${series[at]?.tone}`}
+                      class={`tone-${series[at]?.tone}`}
                       x={i * STEP}
                       y={y.toFixed(2)}
                       width={STEP - GAP}
@@ -129,7 +132,7 @@ export const Bars: FC<BarsProps> = ({
               </Bar>
             ))}
             {marks.map(({ bucket, words }) => (
-              <rect class="mark" x={bucket * STEP - GAP} y="0" width={GAP} height={HEIGHT}>
+              <rect class="tone-mark" x={bucket * STEP - GAP} y="0" width={GAP} height={HEIGHT}>
                 <title>{words}</title>
               </rect>
             ))}
@@ -138,15 +141,8 @@ export const Bars: FC<BarsProps> = ({
             <span>{buckets[0]?.short}</span>
             <span>{buckets.at(-1)?.short} UTC</span>
           </p>
-          <p>{sentence}</p>
-          {marks.length > 0 && (
-            <p class="quiet">
-              <span class="swatch-mark" aria-hidden="true">
-                ▏
-              </span>{" "}
-              {marks.map(({ words }) => words).join(", ")}
-            </p>
-          )}
+          <p class={isSaid ? "unseen" : undefined}>{sentence}</p>
+          {!isSaid && <Marks of={marks} />}
           {hasTable && (
             <details>
               <summary>
@@ -168,6 +164,17 @@ export const Bars: FC<BarsProps> = ({
   );
 };
 
+/** What happened, in words. */
+export const Marks: FC<{ of: NonNullable<BarsProps["marks"]> }> = ({ of }) =>
+  of.length === 0 ? null : (
+    <p class="quiet">
+      <span class="tone-mark" aria-hidden="true">
+        ▏
+      </span>{" "}
+      {of.map(({ words }) => words).join(", ")}
+    </p>
+  );
+
 /**
  * A link is for pointers, over the whole height, as a bar may be one pixel high: for the keyboard
  * and for screen readers the table has the same ones.
@@ -188,8 +195,8 @@ const Bar: FC<PropsWithChildren<{ href: string | undefined; x: number; class: st
   );
 
 const Swatch: FC<{ tone: Series["tone"] }> = ({ tone }) => (
-  <span class={`swatch-${tone}`} aria-hidden="true">
-    {tone === "bar" || tone === "faint" ? "■" : MARKS[tone]}
+  <span class={`tone-${tone}`} aria-hidden="true">
+    {Object.hasOwn(MARKS, tone) ? MARKS[tone as Kind] : "■"}
   </span>
 );
 
@@ -198,7 +205,7 @@ export const Share: FC<{ share: number; tone?: Series["tone"] }> = ({ share, ton
   const width = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0)) * 100;
   return (
     <svg class="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
-      <rect class={`fill-${tone}`} x="0" y="0" width={width.toFixed(2)} height="1" />
+      <rect class={`tone-${tone}`} x="0" y="0" width={width.toFixed(2)} height="1" />
     </svg>
   );
 };

@@ -28,14 +28,18 @@ export const Notice: FC<PropsWithChildren<{ kind: Kind; title: string }>> = ({ k
 );
 
 /**
- * A titled section of a page. @param id for links to it. @param refresh seconds between refreshes.
+ * A titled section of a page.
+ * @param id for links to it. @param refresh seconds between refreshes.
+ * @param isMain it is what the page is about, whose heading says so: its own is not seen.
  */
 export const Panel: FC<
-  PropsWithChildren<{ id: string; title: string; aside?: Child; refresh?: number | undefined }>
-> = ({ id, title, aside, refresh, children }) => (
+  PropsWithChildren<{ id: string; title: string; aside?: Child; refresh?: number | undefined; isMain?: boolean }>
+> = ({ id, title, aside, refresh, isMain, children }) => (
   <section class="panel" id={id} aria-labelledby={`${id}-title`} data-refresh={refresh}>
     <header>
-      <h2 id={`${id}-title`}>{title}</h2>
+      <h2 id={`${id}-title`} class={isMain ? "unseen" : undefined}>
+        {title}
+      </h2>
       {aside !== undefined && <div class="aside">{aside}</div>}
     </header>
     {children}
@@ -49,6 +53,13 @@ export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, childre
   </div>
 );
 
+/** In place of what the viewer may not see. */
+export const Closed: FC<{ what: string; permission: string }> = ({ what, permission }) => (
+  <p class="quiet">
+    {what}: needs the permission <code>{permission}</code>.
+  </p>
+);
+
 export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[] }> = ({ rows }) => (
   <dl class="facts">
     {rows.map(([name, value]) => (
@@ -58,6 +69,26 @@ export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[
       </div>
     ))}
   </dl>
+);
+
+export interface Row {
+  /** A name, which may be a link. */
+  subject: Child;
+  detail: Child;
+  age?: Child;
+  action?: Child;
+}
+
+/** Subjects, and what is to be said of each: a line each, where there is room. */
+export const Rows: FC<{ rows: readonly Row[] }> = ({ rows }) => (
+  <ul class="rows">
+    {rows.map(({ subject, detail, age, action }) => (
+      <li>
+        <div class="row-subject">{subject}</div> <div class="row-detail">{detail}</div> <div class="row-age">{age}</div>
+        <div class="row-action">{action}</div>
+      </li>
+    ))}
+  </ul>
 );
 
 /** The name of a column of right-aligned numbers. */

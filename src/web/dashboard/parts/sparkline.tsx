@@ -1,43 +1,35 @@
-import type { FC } from "hono/jsx";
+import type { FC, PropsWithChildren } from "hono/jsx";
 
-const WIDTH = 120;
-const HEIGHT = 24;
+const WIDTH = 96;
+const HEIGHT = 20;
 
 /**
  * Amounts as bars, oldest first, relative to the largest. A value above 0 is always visible.
- * @param label in place of the drawing.
+ * @param marked the part of each that is bad. @param children in words, in place of the drawing.
  */
-export const Sparkline: FC<{ values: readonly number[]; label: string }> = ({ values, label }) => {
+export const Sparkline: FC<PropsWithChildren<{ values: readonly number[]; marked: readonly number[] }>> = ({
+  values,
+  marked,
+  children,
+}) => {
   const most = Math.max(...values, 1);
-  const step = WIDTH / Math.max(values.length, 1);
   return (
-    <svg
-      class="sparkline"
-      role="img"
-      aria-label={label}
-      width={WIDTH}
-      height={HEIGHT}
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-    >
-      <title>{label}</title>
-      <rect class="floor" x="0" y={HEIGHT - 1} width={WIDTH} height="1" />
-      {values.map((value, i) => {
-        if (value <= 0) return null;
-        const high = Math.max(1.5, (value / most) * (HEIGHT - 1));
-        return (
-          <rect
-            class="bar"
-            x={round(i * step)}
-            y={round(HEIGHT - high)}
-            width={round(Math.max(step - 1, 0.5))}
-            height={round(high)}
-          />
-        );
-      })}
+    <svg class="sparkline" role="img" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`}>
+      <title>{children}</title>
+      <path class="tone-faint" d={`M0 ${HEIGHT - 1}h${WIDTH}v1H0z`} />
+      <path class="tone-bar" d={bars(values, most)} />
+      <path class="tone-bad" d={bars(marked, most)} />
     </svg>
   );
 };
 
-function round(value: number): string {
-  return `${Math.round(value * 100) / 100}`;
+/** One path: a bar each takes many times as much. */
+function bars(values: readonly number[], most: number): string {
+  const step = WIDTH / Math.max(values.length, 1);
+  return values
+    .map((value, i) => {
+      const high = value <= 0 ? 0 : Math.max(2, Math.round((value / most) * HEIGHT));
+      return high === 0 ? "" : `M${i * step} ${HEIGHT}v-${high}h${Math.max(step - 1, 0.5)}v${high}z`;
+    })
+    .join("");
 }

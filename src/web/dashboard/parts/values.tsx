@@ -12,15 +12,6 @@ export const Time: FC<{ at: number | string; short?: boolean }> = ({ at, short }
   );
 };
 
-/** ` Since 3 min ago.`; nothing, where it is not known. */
-export const Since: FC<{ at: string | null; nowMs: number }> = ({ at, nowMs }) =>
-  at === null ? null : (
-    <span class="quiet">
-      {" "}
-      Since <Ago at={at} nowMs={nowMs} />.
-    </span>
-  );
-
 /** `3 min ago`, or `in 3 min`, with the time on hover; the key `t` shows it in place. */
 export const Ago: FC<{ at: number | string; nowMs: number }> = ({ at, nowMs }) => {
   const ms = nowMs - new Date(at).getTime();

@@ -3,13 +3,19 @@ import { minified } from "../../css/minified.ts";
 import BASE from "./base.css";
 import CHARTS from "./charts.css";
 import FORMS from "./forms.css";
+import JOB_FORM from "./job-form.css";
+import LAYOUT from "./layout.css";
 import LIVE from "./live.css";
-import OPS from "./ops.css";
-import OVERVIEW from "./overview.css";
-import PARTS from "./parts.css";
+import PANEL from "./panel.css";
+import RECORD from "./record.css";
+import ROWS from "./rows.css";
 import SEARCH from "./search.css";
-import SHIPPING from "./shipping.css";
+import SHELL from "./shell.css";
+import TABLE from "./table.css";
 import TOKENS from "./tokens.css";
 
+/** Of elements, then of parts, then of pages: of two rules that are alike the later one counts. */
+const SHEETS = [TOKENS, BASE, SHELL, PANEL, TABLE, ROWS, FORMS, CHARTS, RECORD, LIVE, SEARCH, JOB_FORM, LAYOUT];
+
 /** The style sheet of all pages, inlined in each to save a request. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING].map(minified).join("");
+export const STYLE = SHEETS.map(minified).join("");

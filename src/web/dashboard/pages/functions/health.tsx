@@ -6,9 +6,9 @@ import { problemPath } from "../../../../operate/alerts/link.ts";
 import { SLOT_MS } from "../../../../ship/log/health-slots.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
-import { Bars, type BarsProps, type Bucket } from "../../parts/chart.tsx";
+import { Bars, type BarsProps, type Bucket, Marks } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Empty, figures, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, Facts, figures, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { FunctionHealthView, FunctionVersionView } from "../../views/account.ts";
 import { Ranges } from "../job/health.tsx";
@@ -22,8 +22,17 @@ import { functionPath, scriptPath } from "./logging.tsx";
 const QUANTILE_ERROR = 1.05;
 
 /** As of a job's uploads, and by five minutes. */
-const SPANS = { "6h": { label: "6 hours", per: "5 minutes" }, ...RANGES } as const;
+const SPANS = {
+  "1h": { label: "hour", per: "5 minutes" },
+  "6h": { label: "6 hours", per: "5 minutes" },
+  ...RANGES,
+} as const;
 type Span = keyof typeof SPANS;
+
+/** Those of five minutes each. */
+function isBySlots(span: Span): span is "1h" | "6h" {
+  return span === "1h" || span === "6h";
+}
 
 /** Defaults to six hours. */
 export function spanOf(asked: string | null): Span {
@@ -37,18 +46,29 @@ type Time = "wall_ms" | "cpu_ms";
 /** @throws InnerFailure */
 export function loadFunctionHealth({ api, nowMs }: PageContext, name: string, span: Span): Promise<FunctionHealthView> {
   const path = `${scriptPath(name)}/health`;
-  return api.get<FunctionHealthView>(path, span === "6h" ? { every: "5m" } : timesOf(span, nowMs));
+  if (!isBySlots(span)) return api.get<FunctionHealthView>(path, timesOf(span, nowMs));
+  // The API rounds it down: as many bars as of an hour.
+  const since = new Date(nowMs - HOUR_MS + SLOT_MS).toISOString();
+  return api.get<FunctionHealthView>(path, { every: "5m", ...(span === "1h" && { since }) });
 }
 
-/** How the invocations of a function went: how many, what failed, how long they took. */
-export const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealthView; nowMs: number }> = ({
+/** How a function went, and what it failed with. */
+export const Health: FC<Parameters<typeof HealthPanel>[0]> = (props) => (
+  <>
+    <HealthPanel {...props} />
+    <ErrorsPanel name={props.name} errors={props.health.errors} nowMs={props.nowMs} />
+  </>
+);
+
+/** How many invocations there were, how many failed, how long they took. */
+const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealthView; nowMs: number }> = ({
   name,
   range,
   health,
   nowMs,
 }) => {
   const { label, per } = SPANS[range];
-  const { total, errors } = health;
+  const { total } = health;
   const { bars, stepMs } = inBars(health, range);
   const pieces = bars.flat();
   const bucketAt = (startMs: number): Bucket => bucketOf(startMs, stepMs / HOUR_MS);
@@ -57,7 +77,7 @@ export const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealth
     bars.map((each) => {
       const { startMs = Number.NaN } = each[0] ?? {};
       const asked = of(each);
-      const time = exactly(startMs, startMs + each.length * (range === "6h" ? SLOT_MS : HOUR_MS));
+      const time = exactly(startMs, startMs + each.length * (isBySlots(range) ? SLOT_MS : HOUR_MS));
       const href = asked === null ? undefined : searchPath({ function: name.toWellFormed(), ...asked, ...time });
       return { ...bucketAt(startMs), href };
     });
@@ -85,12 +105,20 @@ export const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealth
         <Empty title={`No invocations in the last ${label}`} />
       ) : (
         <>
-          <Errors name={name} errors={errors} nowMs={nowMs} />
+          <Facts
+            rows={[
+              ["Requests", <span class="figure">{count(total.invocations)}</span>],
+              ["Failed", <span class="figure">{share(total.failed, total.invocations)}</span>],
+              ["Median", <Took ms={total.wall_ms?.p50} />],
+              ["p95", <Took ms={total.wall_ms?.p95} />],
+              ["CPU p95", <Took ms={total.cpu_ms?.p95} />],
+            ]}
+          />
           <div class="columns">
             <Bars
               id="chart-invocations"
               title={`Invocations per ${per}`}
-              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total.failed, total.invocations)} failed (${count(total.failed)}; ${plural(total.server_errors, "response was", "responses were")} 5xx).`}
+              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total.failed, total.invocations)} failed.`}
               buckets={invoked}
               series={[
                 { name: "succeeded", tone: "bar", values: sums((piece) => piece.invocations - piece.failed) },
@@ -98,12 +126,15 @@ export const HealthPanel: FC<{ name: string; range: Span; health: FunctionHealth
               ]}
               format={count}
               marks={marks}
+              isSaid
             />
             {times("Duration", "wall_ms")}
             {times("CPU time", "cpu_ms")}
           </div>
+          <Marks of={marks} />
           <p>
-            Outcomes:{" "}
+            {plural(total.failed, "request")} failed, {plural(total.server_errors, "response was", "responses were")}{" "}
+            5xx. Outcomes:{" "}
             {total.outcomes.map(({ outcome, count: n }, i) => (
               <>
                 {i > 0 && ", "}
@@ -153,15 +184,29 @@ const Times: FC<{
         columns: ["p50", "p95", "p99"],
         rows: bars.map((_, i) => [p50, p95, p99].map((values) => duration(values[i] ?? 0))),
       }}
+      isSaid
     />
   );
 };
 
-const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: number }> = ({ name, errors, nowMs }) =>
-  errors.length === 0 ? (
-    <p>Nothing failed.</p>
-  ) : (
-    <>
+const Took: FC<{ ms: number | undefined }> = ({ ms }) => (
+  <span class="figure">{ms === undefined ? "–" : duration(ms)}</span>
+);
+
+/** What it failed with. */
+const ErrorsPanel: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: number }> = ({
+  name,
+  errors,
+  nowMs,
+}) => (
+  <Panel
+    id="errors"
+    title="Problems"
+    aside={<a href={problemsPath("open", name.toWellFormed())}>All of this Worker</a>}
+  >
+    {errors.length === 0 ? (
+      <p class="quiet">Nothing failed.</p>
+    ) : (
       <Table
         caption="The most frequent errors, each with its first and latest record"
         columns={["Error", figures("Count"), "First", "Latest"]}
@@ -179,18 +224,16 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
           <RecordLink to={error.record} at={error.last} nowMs={nowMs} about={`latest record of error ${i + 1}`} />,
         ])}
       />
-      <p>
-        <a href={problemsPath("open", name.toWellFormed())}>All problems of this Worker</a>
-      </p>
-    </>
-  );
+    )}
+  </Panel>
+);
 
 /** Pieces of time by bars, the first piece of each at a multiple of its length. */
 function inBars({ hours, slots }: FunctionHealthView, span: Span): { bars: Piece[][]; stepMs: number } {
   const pieces =
     slots?.map(({ slot, ...rest }): Piece => ({ ...rest, startMs: Date.parse(slot) })) ??
     hours.map(({ hour, ...rest }): Piece => ({ ...rest, startMs: Date.parse(hour) }));
-  const stepMs = span === "6h" ? SLOT_MS : RANGES[span].step * HOUR_MS;
+  const stepMs = isBySlots(span) ? SLOT_MS : RANGES[span].step * HOUR_MS;
   return { bars: [...Map.groupBy(pieces, ({ startMs }) => Math.floor(startMs / stepMs)).values()], stepMs };
 }
 

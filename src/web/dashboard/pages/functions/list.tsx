@@ -31,17 +31,14 @@ export async function listView(page: PageContext, decided: Decided | null = null
   const { items, info, page: number, pager } = await paged<FunctionView>(page, "/functions/scripts", asked);
   return {
     title: "Workers",
+    aside: (
+      <a class="button" href="/attach">
+        Attach a Worker
+      </a>
+    ),
     status: decided === null ? 200 : 400,
     parts: [
-      <Panel
-        id="all"
-        title={wanted === "" ? "All Workers" : "Matching Workers"}
-        aside={
-          <a class="button small" href="/attach">
-            Attach a Worker
-          </a>
-        }
-      >
+      <Panel id="all" title={wanted === "" ? "All Workers" : "Matching Workers"} isMain={wanted === ""}>
         <form method="get" action="/functions" class="filter" aria-label="Workers by name">
           <Field name="name" label="Part of the name" type="search" value={wanted} autocomplete="off" />
           <button type="submit">Find</button>

@@ -50,7 +50,6 @@ export const LoggingSwitch: FC<{ of: Pick<FunctionView, "id" | "logging">; viewe
         aria-label={`Logging of ${visible(id)}`}
         class="small switch"
       >
-        <span class="track" aria-hidden="true" />
         <span aria-hidden="true">{logging === "unset" ? "on by default" : logging}</span>
       </button>
     </Form>

@@ -1,17 +1,20 @@
-import type { Child, FC } from "hono/jsx";
-import { count } from "../../../../base/words.ts";
+import type { FC } from "hono/jsx";
+import { count, plural } from "../../../../base/words.ts";
+import { fieldTerm, quoted } from "../../../../formats/query/show.ts";
 import { controlPlane } from "../../../../state/control/plane.ts";
 import { localUrl } from "../../../../state/local/runnable.ts";
+import type { CountedSearch } from "../../../api/docs/searches.ts";
 import type { PageContext, Part, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
-import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, Since, Time } from "../../parts/values.tsx";
+import { Closed, Facts, Panel, Rows, State } from "../../parts/panel.tsx";
+import { Ago, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
-import { Closed } from "../overview/account.tsx";
-import { LinksOf } from "../status/finding.tsx";
-import { HealthPanel, loadFunctionHealth, loadVersions, spanOf, VersionsPanel } from "./health.tsx";
+import { searchPath } from "../search/address.ts";
+import { alertWords, SEARCHES_AT, Standing } from "../searches/words.tsx";
+import { rowOf } from "../status/finding.tsx";
+import { Health, loadFunctionHealth, loadVersions, spanOf, VersionsPanel } from "./health.tsx";
 import { Attached } from "./list.tsx";
 import { functionPath, LoggingSwitch, scriptPath } from "./logging.tsx";
 import { loadKinds, RhythmPanel } from "./rhythm.tsx";
@@ -22,17 +25,19 @@ export async function functionView(page: PageContext): Promise<View> {
   const name = params.name ?? "";
   const [known, url] = await Promise.all([api.get<FunctionView>(scriptPath(name)), whereItRuns(page, name)]);
   const findings: Part = may(viewer, "logs:read") ? (
-    (async () => <Findings found={await findingsOf(page, name)} nowMs={nowMs} />)()
+    (async () => <Findings found={await findingsOf(page, name)} viewer={viewer} nowMs={nowMs} />)()
   ) : (
     <Closed what="Problems of this Worker" permission="logs:read" />
   );
   const range = spanOf(query.get("range"));
   const health: Part =
     may(viewer, "logs:read") &&
-    (async () => <HealthPanel {...{ name, range, nowMs }} health={await loadFunctionHealth(page, name, range)} />)();
+    (async () => <Health {...{ name, range, nowMs }} health={await loadFunctionHealth(page, name, range)} />)();
   const versions: Part =
     may(viewer, "logs:read") &&
     (async () => <VersionsPanel {...{ name, nowMs }} versions={await loadVersions(page, name)} />)();
+  const searches: Part =
+    may(viewer, "logs:read") && (async () => <SearchesPanel name={name} all={await asked(page)} />)();
   const rhythm: Part =
     may(viewer, "logs:read") &&
     (async () => (
@@ -40,14 +45,19 @@ export async function functionView(page: PageContext): Promise<View> {
     ))();
   return {
     title: name,
+    aside: may(viewer, "logs:read") && (
+      <a class="button" href={searchPath({ function: name.toWellFormed(), last: "24h" })}>
+        Search its records
+      </a>
+    ),
     parts: [
       findings,
       health,
       versions,
+      searches,
       rhythm,
       <Counts of={known} nowMs={nowMs} />,
       <Settings of={known} url={url} viewer={viewer} nowMs={nowMs} />,
-      <Forget name={name} viewer={viewer} />,
     ],
   };
 }
@@ -66,20 +76,45 @@ async function whereItRuns({ config, env }: PageContext, name: string): Promise<
   return version === null ? null : url;
 }
 
-const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found, nowMs }): Child =>
-  found.map((finding) => (
-    <Notice kind={finding.severity === "error" ? "bad" : "warn"} title={finding.summary}>
-      <p>
-        <Foreign text={finding.advice} />
-        <Since at={finding.since} nowMs={nowMs} />
-      </p>
-      {finding.links !== undefined && (
-        <p class="ways">
-          <LinksOf of={finding} />
-        </p>
+/** As on the status page: on the page of its subject, too, it is a row. */
+const Findings: FC<{ found: readonly FindingView[]; viewer: Viewer; nowMs: number }> = ({ found, viewer, nowMs }) =>
+  found.length === 0 ? null : (
+    <Panel id="verdict" title={plural(found.length, "problem")}>
+      <Rows rows={found.map((each) => rowOf(each, { viewer, names: new Map(), nowMs }, true))} />
+    </Panel>
+  );
+
+async function asked({ api }: PageContext): Promise<readonly CountedSearch[]> {
+  return (await api.list<CountedSearch>("/logship/searches")).items;
+}
+
+/** Saved searches that name it, and where their alerts stand. */
+const SearchesPanel: FC<{ name: string; all: readonly CountedSearch[] }> = ({ name, all }) => {
+  const term = fieldTerm("worker", name.toWellFormed(), false);
+  const own = all.filter(
+    ({ query }) => query.split(/[\s()]+/).includes(term) || query.includes(`worker:${quoted(name)}`),
+  );
+  const save = <a href={`${SEARCHES_AT}/new?${new URLSearchParams({ query: term })}`}>Save a search</a>;
+  return (
+    <Panel id="searches" title="Searches and alerts" aside={save}>
+      {own.length === 0 ? (
+        <p class="quiet">No saved search names this Worker.</p>
+      ) : (
+        <Rows
+          rows={own.map((search) => ({
+            subject: (
+              <a href={`${SEARCHES_AT}/${search.id}`}>
+                <Foreign text={search.name} max={120} />
+              </a>
+            ),
+            detail: <Foreign text={search.alert === null ? search.query : alertWords(search.alert)} max={300} />,
+            action: <Standing of={search} />,
+          }))}
+        />
       )}
-    </Notice>
-  ));
+    </Panel>
+  );
+};
 
 const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
   const { shipped, dropped, last_event, sources } = of;
@@ -167,6 +202,14 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
           <Ago at={attachment.checked_at} nowMs={nowMs} />.
         </p>
       )}
+      <Action
+        viewer={viewer}
+        action={`${functionPath(id)}/forget`}
+        label="Forget"
+        about="this Worker"
+        needs="functions:edit"
+        kind="danger"
+      />
     </Panel>
   );
 };
@@ -176,20 +219,3 @@ const MEANS: { readonly [logging in FunctionView["logging"]]: string } = {
   unset: "Events ship to every enabled job, the default for an attached Worker.",
   off: "logship counts and drops events. Events accepted before still ship.",
 };
-
-const Forget: FC<{ name: string; viewer: Viewer }> = ({ name, viewer }) => (
-  <Panel id="forget" title="Forget this Worker">
-    <p>
-      Deletes its settings, counts and local code; the account's totals stay. New events ship and bring it back. Shipped
-      records stay.
-    </p>
-    <Action
-      viewer={viewer}
-      action={`${functionPath(name)}/forget`}
-      label="Forget"
-      about="this function"
-      needs="functions:edit"
-      kind="danger"
-    />
-  </Panel>
-);

@@ -1,26 +1,23 @@
 import { errorText, log } from "../../../../base/logger.ts";
 import { within } from "../../../../base/platform.ts";
 import { type InnerApi, InnerFailure } from "../../inner-api.ts";
-import type { StatusView } from "../../views/account.ts";
-import type { HourView, JobView, LedgerView } from "../../views/job.ts";
+import type { FunctionDayView, StatusView } from "../../views/account.ts";
+import type { JobView, LedgerView } from "../../views/job.ts";
 
 /** Jobs shown with details; a link leads to the others. */
 export const DETAILED_MAX = 25;
 
-/** How long one job may delay the page, in ms. Tests override it. */
+/** How long one job may delay a page, in ms. Tests override it. */
 export const ROW_PATIENCE = { ms: 1_500 };
 
 /** How long the status may delay the page, in ms. Tests override it. */
 export const LOOK_PATIENCE = { ms: 8_000 };
 
-/** A job and its numbers; null: its log does not answer. */
-export interface JobRow {
-  job: JobView;
-  fares: { ledger: LedgerView; hours: readonly HourView[] } | null;
-}
+/** What waits for a job; null: its log does not answer. */
+export type Waiting = Pick<LedgerView, "pending" | "oldest_pending_seconds"> | null;
 
 export interface Jobs {
-  rows: readonly JobRow[];
+  rows: readonly { job: JobView; waiting: Waiting }[];
   /** Including those without a row. */
   all: readonly JobView[];
 }
@@ -29,7 +26,7 @@ export interface Jobs {
 async function askJobs(api: InnerApi): Promise<Jobs> {
   const { items } = await api.list<JobView>("/logship/jobs");
   const detailed = items.toSorted((a, b) => urgency(a) - urgency(b)).slice(0, DETAILED_MAX);
-  const rows = await Promise.all(detailed.map(async (job) => ({ job, fares: await fares(api, job.id) })));
+  const rows = await Promise.all(detailed.map(async (job) => ({ job, waiting: await askWaiting(api, job.id) })));
   return { rows, all: items };
 }
 
@@ -52,21 +49,29 @@ function urgency({ error_message, enabled }: JobView): number {
   return error_message !== null ? 0 : enabled ? 1 : 2;
 }
 
-async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
-  const asked = Promise.all([
-    api.get<LedgerView>(`/logship/jobs/${id}/ledger`),
-    api.get<HourView[]>(`/logship/jobs/${id}/health`),
-  ]);
+export function askWaiting(api: InnerApi, id: number): Promise<Waiting> {
+  const asked = api.get<LedgerView>(`/logship/jobs/${id}/ledger`);
   // A late failure is ignored.
   asked.catch(() => {});
-  const answer = await orNull(within(ROW_PATIENCE.ms, asked, null), (error) =>
+  return orNull(within(ROW_PATIENCE.ms, asked, null), (error) =>
     log.warn("a job's row could not be made", { job: id, error }),
   );
-  return answer && { ledger: answer[0], hours: answer[1] };
 }
 
 /** null: unavailable. */
 export function askStatus(api: InnerApi): Promise<StatusView | null> {
   const asked = within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);
   return orNull(asked, (error) => log.error("the status could not be asked for", { error }));
+}
+
+/** Workers of the last day, the worst first, and how many there are. null: unavailable. */
+export interface Workers {
+  days: readonly FunctionDayView[];
+  total: number;
+}
+
+export async function askWorkers(api: InnerApi): Promise<Workers | null> {
+  const asked = api.list<FunctionDayView>("/logship/functions", { per_page: DETAILED_MAX });
+  const answer = await orNull(asked, (error) => log.error("the Workers could not be asked for", { error }));
+  return answer && { days: answer.items, total: answer.info.total_count };
 }

@@ -5,7 +5,7 @@ import type { Viewer } from "../../session.ts";
 import type { AccountLedgerView } from "../../views/account.ts";
 import { attachJsonc } from "../functions/snippets.ts";
 import type { Jobs } from "./asks.ts";
-import { REFRESH_S } from "./verdict.tsx";
+import { REFRESH_S } from "./wrong.tsx";
 
 export interface Steps {
   job: boolean;

@@ -43,7 +43,7 @@ export async function problemsView(page: PageContext): Promise<View> {
   return {
     title: "Problems",
     parts: [
-      <Panel id="all" title="Errors of one cause, latest first" aside={<States state={state} worker={worker} />}>
+      <Panel id="all" title="Errors of one cause" isMain aside={<States state={state} worker={worker} />}>
         {worker !== "" && <OfWorker worker={worker} state={state} />}
         {items.length === 0 ? (
           <Nothing state={state} />

@@ -71,10 +71,10 @@ const About: FC<{ of: ProblemDetails; viewer: Viewer; nowMs: number; tags: Reado
   const firstVersion = versionAt(of, Date.parse(first_seen));
   const name = <Foreign text={worker} max={120} />;
   return (
-    <Panel id="about" title="Problem" aside={<Marks of={of} tags={tags} />}>
+    <Panel id="about" title="Problem" isMain aside={<Marks of={of} tags={tags} />}>
       <Facts
         rows={[
-          ["Records", <strong class="lead">{count(of.count)}</strong>],
+          ["Records", <span class="figure">{count(of.count)}</span>],
           ["Worker", hasPath(worker) ? <a href={functionPath(worker)}>{name}</a> : name],
           ["Where", frame === "" ? <span class="quiet">unknown</span> : <Foreign text={frame} max={200} as="code" />],
           [
@@ -155,7 +155,7 @@ export async function decide(page: PageContext, form: URLSearchParams): Promise<
 }
 
 /** Versions with a series of their own. */
-const TONES = ["bad", "warn", "bar"] as const satisfies readonly Series["tone"][];
+const TONES = ["bar", "second", "third"] as const satisfies readonly Series["tone"][];
 
 interface Piece {
   atMs: number;
@@ -194,7 +194,7 @@ const Chart: FC<{
   const top = versions.slice(0, TONES.length);
   const series = top.map((version, i): Series => {
     const name = version === null ? "unknown version" : visible(versionName(version, tags.get(version)));
-    return { name, tone: TONES[i] ?? "bar", values: sums(shown.filter((each) => each.version === version)) };
+    return { name, tone: TONES[i] ?? "faint", values: sums(shown.filter((each) => each.version === version)) };
   });
   const others = shown.filter(({ version }) => !top.includes(version));
   const total = shown.reduce((sum, each) => sum + each.count, 0);

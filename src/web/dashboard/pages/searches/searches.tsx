@@ -39,7 +39,7 @@ async function listView({ api, query }: PageContext): Promise<View> {
     trail: TRAIL,
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted" />,
-      <Panel id="all" title="Searches and their alerts" aside={add}>
+      <Panel id="all" title="Searches and their alerts" isMain aside={add}>
         {items.length === 0 ? (
           <Empty title="No saved searches">
             <p>Save what you look for often. With a threshold, it is an alert: counted as records arrive.</p>

@@ -126,16 +126,14 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
       {status.notices.length > 0 && (
         <>
           <h3>Suggestions</h3>
-          <ul class="findings">
-            {[...Map.groupBy(status.notices, ({ advice }) => advice)].map(([advice, of]) => (
-              <li>
-                {of.map(({ summary }) => (
-                  <p>{summary}</p>
-                ))}
-                <p class="quiet">{advice}</p>
-              </li>
-            ))}
-          </ul>
+          {[...Map.groupBy(status.notices, ({ advice }) => advice)].map(([advice, of]) => (
+            <>
+              {of.map(({ summary }) => (
+                <p>{summary}</p>
+              ))}
+              <p class="quiet">{advice}</p>
+            </>
+          ))}
         </>
       )}
     </>

@@ -1,15 +1,16 @@
 import type { FC } from "hono/jsx";
 import { plural } from "../../../../base/words.ts";
 import { firstRecordPath, problemPath } from "../../../../operate/alerts/link.ts";
+import { shown } from "../../../../operate/status/finding-text.ts";
 import type { InnerApi } from "../../inner-api.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
-import { State } from "../../parts/panel.tsx";
+import { type Row, Rows, State } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, IncidentView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
-import { functionPath } from "../functions/logging.tsx";
+import { functionPath, hasPath } from "../functions/logging.tsx";
 
 /** Kinds of parts that do not answer: what only they know is missing. */
 const SILENT: ReadonlySet<string> = new Set([
@@ -70,30 +71,16 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | 
     if (!may(viewer, "logs:edit")) return <>{which}</>;
     return <a href={receiver.id === 1 ? "/status/webhook" : `/status/alerts/${receiver.id}`}>{which}</a>;
   }
-  if (of.type === "account") return <>the account</>;
-  if (of.type === "search")
+  if (of.type === "account") return <>Account</>;
+  if (of.type === "search") return <a href={`/searches/${of.id}`}>{<Foreign text={of.name} max={80} />}</a>;
+  if (of.type === "job")
     return (
-      <>
-        search <Foreign text={of.name} max={80} />
-      </>
+      <a href={jobPath(finding, of.id)}>
+        <Foreign text={names.get(of.id) ?? `Job ${of.id}`} max={80} />
+      </a>
     );
-  if (of.type === "job") {
-    const name = names.get(of.id);
-    return (
-      <>
-        <a href={jobPath(finding, of.id)}>job {of.id}</a>
-        {name !== undefined && (
-          <>
-            {" "}
-            (<Foreign text={name} max={80} />)
-          </>
-        )}
-      </>
-    );
-  }
   const name = <Foreign text={of.name} max={200} />;
-  if (!may(viewer, "functions:read")) return <>Worker {name}</>;
-  return <a href={functionPath(of.name)}>Worker {name}</a>;
+  return may(viewer, "functions:read") && hasPath(of.name) ? <a href={functionPath(of.name)}>{name}</a> : name;
 };
 
 /** `1 incident is recovering`; null: none is. */
@@ -107,25 +94,60 @@ export function affectedText({ count, what }: NonNullable<FindingView["affected"
   return plural(count, what.replace(/s$/, ""), what);
 }
 
+export const Mark: FC<{ of: FindingView["severity"] }> = ({ of }) => (
+  <State kind={of === "error" ? "bad" : "warn"}>
+    <span class="unseen">{of} </span>
+  </State>
+);
+
+/**
+ * A finding as a row: its subject, what is wrong with it, since when, and where to go on.
+ * @param isWhole with what to do about it, and with all that it leads to.
+ */
+export function rowOf(
+  finding: FindingView,
+  { viewer, names, nowMs }: Around & { nowMs: number },
+  isWhole = false,
+): Row {
+  const { kind, subject, severity, summary, advice, since, affected } = finding;
+  // Its name is there already.
+  const own = subject.type === "function" && summary.startsWith(shown(subject.name)) ? shown(subject.name).length : 0;
+  const words = summary.slice(own).replace(/^[, ]+| \(problem [0-9a-f]{16}\)/g, "");
+  const what = <Foreign text={words} max={400} />;
+  return {
+    subject: (
+      <>
+        <Mark of={severity} />
+        <Subject of={finding} viewer={viewer} names={names} />
+      </>
+    ),
+    detail: isWhole ? (
+      <>
+        <p>{what}</p>
+        <p class="quiet">
+          <Foreign text={advice} />
+          {affected !== null && ` ${affectedText(affected)} affected.`} <code>{kind}</code>
+        </p>
+      </>
+    ) : (
+      what
+    ),
+    age: since === null ? "" : <Ago at={since} nowMs={nowMs} />,
+    action: <NextOf of={finding} viewer={viewer} isWhole={isWhole} />,
+  };
+}
+
 /** Findings shown at once; the others fold out. */
 const AT_ONCE = 50;
 
 /** Findings, each with its advice. */
 export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & Around> = ({ findings, ...who }) => (
   <>
-    <ul class="findings">
-      {findings.slice(0, AT_ONCE).map((each) => (
-        <One finding={each} {...who} />
-      ))}
-    </ul>
+    <Rows rows={findings.slice(0, AT_ONCE).map((each) => rowOf(each, who, true))} />
     {findings.length > AT_ONCE && (
       <details>
         <summary>{`${findings.length - AT_ONCE} more`}</summary>
-        <ul class="findings">
-          {findings.slice(AT_ONCE).map((each) => (
-            <One finding={each} {...who} />
-          ))}
-        </ul>
+        <Rows rows={findings.slice(AT_ONCE).map((each) => rowOf(each, who, true))} />
       </details>
     )}
   </>
@@ -155,16 +177,32 @@ const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> =
   replay_waiting: { href: "/replay", label: "Replays" },
 };
 
-const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject }, viewer }) => {
-  if (!may(viewer, "logs:edit")) return null;
-  if (subject.type === "job" && Object.hasOwn(PLACES_OF_JOB, kind)) {
-    const place = PLACES_OF_JOB[kind];
-    return <a href={`/jobs/${subject.id}${place?.href}`}>{place?.label}</a>;
-  }
+/** null: nowhere, or the viewer may not. */
+function placeOf({ kind, subject }: FindingView, viewer: Viewer): { href: string; label: string } | null {
   if (subject.type === "function" && kind === "function_failing")
-    return <a href={`${functionPath(subject.name)}#health`}>Its errors</a>;
-  const place = Object.hasOwn(PLACES, kind) ? PLACES[kind] : undefined;
-  return place === undefined ? null : <a href={place.href}>{place.label}</a>;
+    return { href: `${functionPath(subject.name)}#errors`, label: "Its errors" };
+  if (!may(viewer, "logs:edit")) return null;
+  if (subject.type !== "job") return Object.hasOwn(PLACES, kind) ? (PLACES[kind] ?? null) : null;
+  const place = Object.hasOwn(PLACES_OF_JOB, kind) ? PLACES_OF_JOB[kind] : undefined;
+  if (place !== undefined) return { ...place, href: `/jobs/${subject.id}${place.href}` };
+  return Object.hasOwn(PLACES, kind) ? (PLACES[kind] ?? null) : null;
+}
+
+/** Where to go on from a finding: to its cause, or to where it is mended. */
+const NextOf: FC<{ of: FindingView; viewer: Viewer; isWhole: boolean }> = ({ of, viewer, isWhole }) => {
+  const place = placeOf(of, viewer);
+  const fix = place && <a href={place.href}>{place.label}</a>;
+  if (isWhole)
+    return (
+      <div class="ways">
+        {fix}
+        <LinksOf of={of} />
+      </div>
+    );
+  const { problem, first_record } = of.links ?? {};
+  if (problem !== undefined || first_record !== undefined)
+    return <LinksOf of={{ kind: of.kind, links: problem === undefined ? { first_record } : { problem } }} />;
+  return fix;
 };
 
 /** The version, and links to the problem and the first record. */
@@ -175,7 +213,7 @@ export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: {
     <>
       {version !== undefined && (
         <span>
-          Version <Foreign text={version} max={80} />
+          Version <Foreign text={/^[0-9a-f-]{36}$/.test(version) ? version.slice(0, 8) : version} max={80} />
         </span>
       )}
       {problem !== undefined && <a href={problemPath(problem)}>Problem</a>}
@@ -183,22 +221,3 @@ export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: {
     </>
   );
 };
-
-const One: FC<{ finding: FindingView; nowMs: number } & Around> = ({ finding, viewer, names, nowMs }) => (
-  <li>
-    <p class="lead">
-      <Severity of={finding.severity} /> <Foreign text={finding.summary} />
-    </p>
-    <Foreign as="p" text={finding.advice} />
-    <p class="beside quiet">
-      <span>
-        About <Subject of={finding} viewer={viewer} names={names} />
-      </span>
-      <span>Since {finding.since === null ? "first seen" : <Ago at={finding.since} nowMs={nowMs} />}</span>
-      {finding.affected !== null && <span>{affectedText(finding.affected)} affected</span>}
-      <code>{finding.kind}</code>
-      <Place of={finding} viewer={viewer} />
-      <LinksOf of={finding} />
-    </p>
-  </li>
-);
