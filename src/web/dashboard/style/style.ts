@@ -7,9 +7,12 @@ import LIVE from "./live.css";
 import OPS from "./ops.css";
 import OVERVIEW from "./overview.css";
 import PARTS from "./parts.css";
+import RECORD from "./record.css";
 import SEARCH from "./search.css";
 import SHIPPING from "./shipping.css";
 import TOKENS from "./tokens.css";
 
 /** The style sheet of all pages, inlined in each to save a request. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING].map(minified).join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, RECORD, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING]
+  .map(minified)
+  .join("");
