@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import * as z from "zod";
 import { parsedJson } from "../../../base/bytes.ts";
 import { CODE, type ErrorEntry, oneError } from "../../../base/errors.ts";
+import { count } from "../../../base/words.ts";
 import { readExtraFields } from "../../../config.ts";
 import { parseFilter } from "../../../formats/filter/parse.ts";
 import { readWants } from "../../../operate/live/wants.ts";
@@ -71,8 +72,11 @@ async function judge({ env }: PageContext, form: URLSearchParams): Promise<Respo
 async function wholeRecord(_page: PageContext, form: URLSearchParams): Promise<Response> {
   const sent = Arrived.safeParse(parsedJson(form.get("record") ?? ""));
   if (!sent.success) throw oneError(400, CODE.invalid, "no such record");
+  const { tooLarge: size, ...more } = sent.data;
   const html = await (
-    <RecordDetails id="opened" {...sent.data} links={linksIn(conditionsOf(form), livePath)} />
+    <RecordDetails id="opened" {...more} links={linksIn(conditionsOf(form), livePath)}>
+      {size !== undefined && `Too large to show in full: ${count(size)} bytes. Its short fields; jobs ship all of it.`}
+    </RecordDetails>
   ).toString();
   return forScript({ html });
 }
@@ -227,7 +231,7 @@ async function recent({ api, query, platform }: PageContext, asked: Asked): Prom
               ? "Records of the last hour, newest first."
               : "Records from memory, newest first; a sample if many arrive."}
           </p>
-          <Records label="Recent records" records={records} />
+          <Records label="Recent records" records={records.slice(0, 20)} />
         </>
       )}
     </Panel>

@@ -4,7 +4,7 @@ import { escaped, Foreign, visible } from "./foreign.tsx";
 import { Button } from "./form.tsx";
 import { Facts, State } from "./panel.tsx";
 import { curlOf, type Leaf, leavesOf } from "./record-filter.ts";
-import { inItsTime, type LinksOf, waysOf } from "./record-links.ts";
+import { type LinksOf, waysOf } from "./record-links.ts";
 import { afterWords, type Json, summaryOf, wholeOf } from "./record-summary.ts";
 import { TEXT_MAX, TREE_MAX, treeOf, Value } from "./record-value.tsx";
 
@@ -20,12 +20,10 @@ export interface DetailsProps {
   record: Json;
   /** Where it came from; absent, or empty: unknown, or the record says it. */
   source?: string | undefined;
-  /** Of its values; absent: into searches of its time. */
+  /** Of its values; absent: there are none. Those of many records would weigh more than all else. */
   links?: LinksOf | undefined;
   /** The job whose fields the viewer may change; absent: none, or an unknown one. */
   job?: number | undefined;
-  /** Its size in bytes, where only its short fields are here. */
-  tooLarge?: number | undefined;
   /** Further ways from here. */
   children?: Child;
 }
@@ -37,7 +35,7 @@ const textOf = (value: unknown): string => wholeOf(value ?? "", 0);
 
 /** All of a record: what it is about, what was thrown and logged, every field, and copies. */
 export const RecordDetails: FC<DetailsProps> = (props) => {
-  const { id, record, source = "", links = inItsTime(record), job, tooLarge, children } = props;
+  const { id, record, source = "", links = () => null, job, children } = props;
   const { Exceptions, ExceptionStacks, Logs, LogErrors, ...fields } = record;
   const [hasThrown, hasLogged] = [Exceptions, Logs].map((each) => listOf(each).length > 0);
   const leaves = leavesOf({
@@ -56,11 +54,6 @@ export const RecordDetails: FC<DetailsProps> = (props) => {
   return (
     <div class="record-details" id={id}>
       <Head {...{ id, record, leaves, links, children }} />
-      {tooLarge !== undefined && (
-        <p class="quiet">
-          Too large to show in full: {count(tooLarge)} bytes. These are its short fields; jobs ship all of it.
-        </p>
-      )}
       <Thrown {...{ record, said, links }} />
       {hasThrown && ExceptionStacks === undefined && (
         <p class="quiet">
@@ -201,7 +194,6 @@ const GROUPS: readonly (readonly [label: string, RegExp])[] = [
   ["Request", /^(?:Event\.Request|RequestHeaders)\./],
   ["Response", /^Event\.Response\./],
   ["Cloudflare", /^RequestCF\./],
-  ["Event", /^Event\./],
   ["Record", /^/],
 ];
 

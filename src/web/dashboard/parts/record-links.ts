@@ -30,7 +30,6 @@ export interface Links {
 /** The id of that form, which the page of a search has. */
 export const PIN_FORM = "pin";
 
-/** null: there are none. */
 export type LinksOf = (leaf: Leaf) => Links | null;
 
 /**

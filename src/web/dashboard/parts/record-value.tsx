@@ -18,13 +18,10 @@ const CLOSED_MAX = 200;
 /** An object with more is closed at first. */
 const OPEN_MAX = 12;
 
-/** The largest time that a date can have. ECMA-262, 21.4.1.1. */
-const DATE_MAX_MS = 8.64e15;
-
 /** A value as a person reads it: times in UTC, durations with their unit. */
 const Said: FC<{ leaf: Leaf }> = ({ leaf: { path, text } }) => {
   const value = text === "" ? Number.NaN : Number(text);
-  const isTime = /(?:TimestampMs|ScheduledTimeMs)$/.test(path) && Math.abs(value) <= DATE_MAX_MS;
+  const isTime = /(?:TimestampMs|ScheduledTimeMs)$/.test(path) && !Number.isNaN(new Date(value).getTime());
   if (isTime) return <Time at={value} stepMs={1} />;
   const isDuration = /^(?:Wall|CPU)TimeMs$/.test(path) && !Number.isNaN(value);
   return <Foreign text={isDuration ? took(value) : text} max={TEXT_MAX} />;

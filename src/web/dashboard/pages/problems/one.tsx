@@ -11,6 +11,7 @@ import { Action } from "../../parts/form.tsx";
 import { Facts, figures, Panel, Table } from "../../parts/panel.tsx";
 import { Records } from "../../parts/record.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
+import { inItsTime } from "../../parts/record-links.ts";
 import type { Json } from "../../parts/record-summary.ts";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -75,7 +76,7 @@ async function endRecords(page: PageContext, { first_record, last_record }: Prob
   const first = firstAt === latestAt ? null : await recordAt(page, firstAt);
   return latest === null ? null : (
     <Panel id="latest" title="Latest record">
-      <RecordDetails id="record-latest" record={latest as Json} />
+      <RecordDetails id="record-latest" record={latest as Json} links={inItsTime(latest)} />
       {first !== null && <h3>First record</h3>}
       {first !== null && <Records label="First record" records={[{ record: first }]} />}
     </Panel>

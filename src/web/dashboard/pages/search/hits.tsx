@@ -28,6 +28,7 @@ import { Empty, Notice } from "../../parts/panel.tsx";
 import { RecordRow } from "../../parts/record.tsx";
 import { inSearch, PIN_FORM } from "../../parts/record-links.ts";
 import type { Viewer } from "../../session.ts";
+import { LINES_PER_PAGE } from "../job/objects.tsx";
 import { type Asked, exactly, livePath, questionOf, searchPath } from "./address.ts";
 import { Facets } from "./figures.tsx";
 import { Refused } from "./question.tsx";
@@ -37,8 +38,6 @@ const HITS_SHOWN = 100;
 
 /** A longer address, in characters, is sent as a form: browsers and servers take some 8,000. */
 const ADDRESS_MAX = 4_000;
-
-const LINES_PER_PAGE = 50;
 
 type Json = Record<string, unknown>;
 
