@@ -20,7 +20,7 @@ export interface DetailsProps {
   record: Json;
   /** Where it came from; absent, or empty: unknown, or the record says it. */
   source?: string | undefined;
-  /** Of its values; absent: there are none. Those of many records would weigh more than all else. */
+  /** Of its values; absent: none. Those of many records would weigh more than all else. */
   links?: LinksOf | undefined;
   /** The job whose fields the viewer may change; absent: none, or an unknown one. */
   job?: number | undefined;
