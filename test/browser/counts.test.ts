@@ -75,7 +75,7 @@ it("counts all records, not those on the page, after its hits and with one reque
   page.on("request", (request) => asked.push(`${request.resourceType()} ${new URL(request.url()).pathname}`));
   await page.goto("/search?last=15m");
   expect(await counted(page)).toBe(RECORDS);
-  expect(await page.locator("details.hit").count()).toBe(100);
+  expect(await page.locator("details.record").count()).toBe(100);
   expect(asked.filter((each) => !each.startsWith("script"))).toEqual(["document /search", "fetch /search/counts"]);
   const bars = await barsOf(page);
   expect(bars.length).toBeGreaterThanOrEqual(60);
@@ -152,8 +152,8 @@ it("narrows a search to a value and to the others, and counts values of what is 
   expect(await counted(page)).toBe(30);
   expect(await page.inputValue("#field-q")).toBe("worker:payments -status:500");
 
-  await page.locator("details.hit summary").first().click();
-  await page.locator("details.hit[open]").getByRole("button", { name: "pin Fields.customer" }).click();
+  await page.locator("details.record summary").first().click();
+  await page.locator("details.record[open]").getByRole("button", { name: "pin Fields.customer" }).click();
   await page.waitForURL(/pins=Fields.customer/);
   await counted(page);
   expect(await valuesOf(page, "Fields.customer")).toEqual({ 4700: 10, 4701: 10, 4702: 10 });
@@ -237,14 +237,14 @@ it("counts without scripts on a page of its own, where bars and values are links
   await context.addCookies(await (await stage().signedIn()).context().cookies());
   const page = await context.newPage();
   await page.goto("/search?last=15m");
-  expect(await page.locator("details.hit").count()).toBe(100);
+  expect(await page.locator("details.record").count()).toBe(100);
   await page.getByRole("link", { name: "Count all records" }).click();
   expect(await counted(page)).toBe(RECORDS);
   await page.locator("#facets").getByRole("link", { name: "payments", exact: true }).click();
   await page.locator("[data-end]").waitFor();
-  expect(await page.locator("details.hit").count()).toBe(60);
-  await page.locator("details.hit summary").first().click();
-  await page.locator("details.hit[open]").getByRole("button", { name: "pin Fields.customer" }).click();
+  expect(await page.locator("details.record").count()).toBe(60);
+  await page.locator("details.record summary").first().click();
+  await page.locator("details.record[open]").getByRole("button", { name: "pin Fields.customer" }).click();
   await page.getByRole("link", { name: "Count all records" }).click();
   expect(await valuesOf(page, "Fields.customer")).toEqual({ 4700: 20, 4701: 20, 4702: 20 });
   await page.context().close();

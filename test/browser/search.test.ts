@@ -102,7 +102,7 @@ const FAILING =
 
 /** That a failed request is open, and its exception and its stack are on the screen. */
 async function showsTheStack(page: Page): Promise<void> {
-  const record = page.locator("details.hit[open] .record-details");
+  const record = page.locator("details.record[open] .record-details");
   await record.waitFor();
   for (const text of ["PaymentError: card declined", STACK[1] ?? ""]) {
     const box = await record.getByText(text).first().boundingBox();
@@ -125,11 +125,11 @@ it("leads from the overview's sentence to the stack of a failed request in two c
   expect(clicks).toBe(2);
   // A way back, which leaves the list, and one to the same request elsewhere.
   await page.getByRole("button", { name: "Close" }).click();
-  expect(await page.locator("details.hit[open]").count()).toBe(0);
-  await page.locator("details.hit > summary").press("Enter");
+  expect(await page.locator("details.record[open]").count()).toBe(0);
+  await page.locator("details.record > summary").press("Enter");
   await page.getByRole("link", { name: "Same request in other Workers" }).click();
   await page.locator("[data-end]").waitFor();
-  expect(await page.locator("details.hit summary strong").allInnerTexts()).toEqual(["checkout", "payments"]);
+  expect(await page.locator("details.record summary .record-script").allInnerTexts()).toEqual(["checkout", "payments"]);
   expect(said).toEqual([]);
   await page.context().close();
 });
@@ -161,7 +161,7 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
   await showsTheStack(page);
   expect(keys).toBeLessThanOrEqual(12);
   await press("Escape");
-  expect(await page.evaluate(() => document.activeElement?.parentElement?.id)).toBe("hit-1");
+  expect(await page.evaluate(() => document.activeElement?.nextElementSibling?.id)).toBe("hit-1");
   await page.context().close();
 });
 
@@ -180,11 +180,11 @@ it("takes a time as a person says it, in the time zone of the browser, and leads
   await page.getByText("Searched from 2026-01-01 13:45 to 14:15 UTC.").waitFor();
   await page.getByLabel("Time", { exact: true }).selectOption("the last 15 minutes");
   await page.getByRole("button", { name: "Search" }).click();
-  await page.locator("details.hit").waitFor();
+  await page.locator("details.record").waitFor();
   await page.goto("/search?q=customer+4705&outcome=failed&last=15m");
   await page.getByRole("link", { name: "any outcome" }).click();
   await page.locator("[data-end]").waitFor();
-  expect(await page.locator("details.hit").count()).toBe(1);
+  expect(await page.locator("details.record").count()).toBe(1);
   expect((await violations(page)).map(({ id }) => id)).toEqual([]);
   expect(said).toEqual([]);
   await page.context().close();
@@ -197,24 +197,54 @@ it("leads from a search to one record and to those without its value, by the key
   await page.keyboard.type("event");
   expect(await page.inputValue("#field-q")).toBe("event");
   await page.goto("/search?last=15m");
-  const hits = await page.locator("details.hit").count();
+  const hits = await page.locator("details.record").count();
   expect(hits).toBeGreaterThan(2);
   for (const key of ["j", "j", "Enter"]) await page.keyboard.press(key);
-  expect(await page.locator("details.hit[open]").getAttribute("id")).toBe("hit-2");
+  expect(await page.locator("details.record[open] > .record-details").getAttribute("id")).toBe("hit-2");
   // What is open follows.
   await page.keyboard.press("j");
-  expect(await page.locator("details.hit[open]").getAttribute("id")).toBe("hit-3");
-  const name = await page.locator("details.hit[open] summary strong").innerText();
+  expect(await page.locator("details.record[open] > .record-details").getAttribute("id")).toBe("hit-3");
+  const name = await page.locator("details.record[open] summary .record-script").innerText();
   await page.keyboard.press("Escape");
-  expect(await page.locator("details.hit[open]").count()).toBe(0);
+  expect(await page.locator("details.record[open]").count()).toBe(0);
   await page.keyboard.press("Enter");
-  await page.locator("details.hit[open] tr", { hasText: "ScriptName" }).locator("a").nth(1).press("Enter");
+  await page.locator("details.record[open] .facts div", { hasText: "Worker" }).locator("a").nth(1).press("Enter");
   await page.waitForURL(/filter=/);
   await page.locator("[data-end]").waitFor();
-  const left = await page.locator("details.hit summary strong").allInnerTexts();
+  const left = await page.locator("details.record summary .record-script").allInnerTexts();
   expect(left.length).toBeGreaterThan(2);
   expect(left).not.toContain(name);
   await page.close();
+});
+
+it("has the open record in its address, which opens it, and copies a link to it alone", async () => {
+  const page = await stage().signedIn();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const said = complaints(page);
+  const open = page.locator("details.record[open]");
+  await page.goto("/search?last=15m&outcome=failed");
+  await page.locator("details:has(> #hit-3) > summary").click();
+  await page.waitForURL(/\/search\?last=15m&outcome=failed#q=ray.*since=/);
+  const [address, ray] = [page.url(), (await open.locator(".facts div", { hasText: "Ray" }).innerText()).slice(0, 24)];
+  await open.getByRole("button", { name: "Copy link" }).click();
+  await open.getByText("Copied").waitFor();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  await page.goto("/");
+  await page.goto(address);
+  await open.waitFor();
+  expect(await open.locator("> .record-details").getAttribute("id")).toBe("hit-3");
+  await page.keyboard.press("Escape");
+  await page.waitForURL(/outcome=failed$/);
+  // The link alone, and an address whose list has it no more.
+  for (const to of [link, address.replace("outcome=failed", "q=nowhere")]) {
+    await page.goto("/");
+    await page.goto(to);
+    await page.waitForURL(/\/search\?q=ray/);
+    await open.waitFor();
+    expect((await open.locator(".facts div", { hasText: "Ray" }).innerText()).slice(0, 24)).toBe(ray);
+  }
+  expect(said).toEqual([]);
+  await page.context().close();
 });
 
 it.each(FOUND)("finds by %s the record that was meant, and no other: %s", async (name, typed) => {
@@ -225,6 +255,6 @@ it.each(FOUND)("finds by %s the record that was meant, and no other: %s", async 
   await page.keyboard.insertText(typed);
   await page.keyboard.press("Enter");
   await page.locator("[data-end]").waitFor();
-  expect(await page.locator("details.hit summary strong").allInnerTexts()).toEqual([name]);
+  expect(await page.locator("details.record summary .record-script").allInnerTexts()).toEqual([name]);
   await page.close();
 });

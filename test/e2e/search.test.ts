@@ -141,7 +141,7 @@ describe("the terminal says what the page says", () => {
     const time = new Date(AT).toISOString().slice(0, 23).replace("T", " ");
     const [place = "nothing"] = /Object 1 of job 1, line \d/.exec(out) ?? [];
     expect(out).toBe(
-      `${time}  exception  refused  1.25 s  GET https://shop.example/checkout/77?step=pay 503  (${place})\n${"".padEnd(25)}PaymentError: no +2\n`,
+      `${time}  503 exception  refused  1.25 s  GET /checkout/77?step=pay  shop.example  (${place})\n${"".padEnd(25)}PaymentError: no +2\n`,
     );
     for (const words of [time.slice(5), "1.25 s", place, "PaymentError: no +2"]) expect(shown).toContain(words);
     const [said = "nothing"] = /^1 record\. Searched.*$/m.exec(errors) ?? [];

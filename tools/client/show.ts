@@ -2,7 +2,7 @@
 import { gunzipSync } from "node:zlib";
 import * as z from "zod";
 import { plural, stamp } from "../../src/base/words.ts";
-import { summaryOf, tookWords, visible } from "../../src/web/dashboard/parts/record-summary.ts";
+import { summaryOf, visible } from "../../src/web/dashboard/parts/record-summary.ts";
 import type { StoredObject } from "./bucket.ts";
 
 /** What the demo reads of one. */
@@ -21,9 +21,9 @@ export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
 
 /** A record in a line, with where it is, and what it threw or logged first in another one. */
 export function recordText(record: Record<string, unknown>, place = ""): string {
-  const { atMs, outcome, script, event, line, more } = summaryOf(record);
+  const { atMs, state, script, took, event, host, line, more } = summaryOf(record);
   const time = (atMs === null ? "" : stamp(atMs, 1)).padEnd(23);
-  const parts = [oneLine(outcome).padEnd(9), oneLine(script), tookWords(record), oneLine(event)];
+  const parts = [oneLine(state).padEnd(9), oneLine(script), took, oneLine(event), oneLine(host)];
   const head = `${[time, ...parts.filter((part) => part !== "")].join("  ")}${place}`;
   return line === "" ? head : `${head}\n${"".padEnd(25)}${oneLine(line)}${more > 0 ? ` +${more}` : ""}`;
 }

@@ -8,7 +8,6 @@ import liveScript from "./client/live.client.js";
 import filterScript from "./client/live-filter.client.js";
 import linkScript from "./client/live-link.client.js";
 import listScript from "./client/live-list.client.js";
-import recordScript from "./client/live-record.client.js";
 import pageScript from "./client/page.client.js";
 import searchScript from "./client/search.client.js";
 import tablesScript from "./client/tables.client.js";
@@ -30,8 +29,8 @@ function joined(...files: readonly string[]): string {
 
 /** The source of the functions that the live view shares with the pages. */
 const SHARED = [
-  `const { STEERING, summaryOf, visible } = (${recordTexts})();`,
-  `const { combined, curlOf, identityOf, leavesOf, narrowed } = (${recordFilters})();`,
+  `const { rowOf, summaryOf, visible } = (${recordTexts})();`,
+  `const { combined, identityOf } = (${recordFilters})();`,
 ];
 
 /** `page` is on every page, `search` on /search, `live` on /live, `docs` alone on /docs. */
@@ -39,7 +38,7 @@ const SCRIPTS = {
   page: joined(tablesScript, chartsScript, findScript, pageScript),
   search: joined(searchScript, countsScript),
   docs: joined(docsScript),
-  live: joined(...SHARED, filterScript, linkScript, listScript, recordScript, liveScript),
+  live: joined(...SHARED, filterScript, linkScript, listScript, liveScript),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -313,8 +313,8 @@ describe("the health of a function", () => {
     });
     // It is the only record of its moment, and open.
     const example = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));
-    expect(example.html.match(/<details class="hit"[^>]*>/g)).toEqual([
-      '<details class="hit" name="hit" id="hit-1" open="">',
+    expect(example.html.match(/<details class="record"[^>]*>/g)).toEqual([
+      '<details class="record" name="record" open="">',
     ]);
     const [, problem = ""] = /href="(\/problems\/[0-9a-f]{16})"/.exec(html) ?? [];
     expect(await text(problem)).toContain("exceededCpu");
@@ -353,7 +353,7 @@ describe("the health of a function", () => {
     expect(said).toMatch(/<b>"v42" \(bbbbbbbb\) .* 2 2 \(100 %\) \d+ ms aaaaaaaa-1 .* 2 0/);
     const [, href = ""] = /<a href="([^"]*version%3A%22bbbbbbbb-2[^"]*)"/.exec(html) ?? [];
     const found = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));
-    expect(found.html.match(/<details class="hit"/g)).toHaveLength(2);
+    expect(found.html.match(/<details class="record"/g)).toHaveLength(2);
   });
 
   it("leads from an hour to what failed in it, and to what was slow", async () => {
@@ -376,7 +376,7 @@ describe("the health of a function", () => {
     ] as const) {
       expect(href).toContain(has);
       const found = (await visitor.get(href.replaceAll("&amp;", "&"))).html;
-      expect(found.match(/<details class="hit"/g)).toHaveLength(1);
+      expect(found.match(/<details class="record"/g)).toHaveLength(1);
       // The table has the same links, for the keyboard.
       expect(html.split(`href="${href}"`)).toHaveLength(3);
     }

@@ -48,13 +48,13 @@ describe("the live page", () => {
 
   it("lists where each of them came from", async () => {
     await send({ scriptName: "bank", source: "http:<i>ci" });
-    expect(textOf((await (await Visitor.signedIn()).get("/live")).html)).toMatch(/bank http:<i>ci /);
+    expect(textOf((await (await Visitor.signedIn()).get("/live")).html)).toMatch(/bank\s+http:<i>ci /);
   });
 
-  it("lists fifty of them at most", async () => {
+  it("lists twenty of them at most", async () => {
     await send({ events: 150 });
     const { html } = await (await Visitor.signedIn()).get("/live");
-    expect(html.slice(html.indexOf('id="recent"')).match(/<li>/g)).toHaveLength(50);
+    expect(html.slice(html.indexOf('id="recent"')).match(/<details class="record"/g)).toHaveLength(20);
   });
 
   it("has the filters of jobs by name, and begins with what its address says", async () => {
@@ -176,7 +176,7 @@ describe("the records that it begins with", () => {
     expect(await recent("?filter={")).toEqual(["memory"]);
     expect(await recent("?q=(")).toEqual(["memory"]);
     const { html } = await (await Visitor.signedIn()).get("/live?outcome=failed&list=1");
-    expect(textOf(html.slice(html.indexOf('id="recent"')))).toMatch(/last hour.*exception bank/);
+    expect(textOf(html.slice(html.indexOf('id="recent"')))).toMatch(/last hour.*exception.*bank/);
   });
 
   it("are those in memory where there is no job, or too many searches are under way", async () => {
@@ -228,6 +228,37 @@ describe("the records that a page has", () => {
   it("may nest deeply", async () => {
     const deep = `[{"record":{"Event":${'{"a":['.repeat(20_000)}"needle"${"]}".repeat(20_000)}}}]`;
     expect(await judged({ records: deep, query: "needle" })).toEqual(["application/json", [true]]);
+  });
+});
+
+describe("a record that a page has", () => {
+  const opened = async (fields: Record<string, string>) => {
+    const { status, html } = await (await Visitor.signedIn()).submit("/live/record", fields);
+    return status === 200 ? (JSON.parse(html) as { html: string }).html : status;
+  };
+
+  it("opens as it does in a search, and leads to further conditions", async () => {
+    const record = { EventTimestampMs: NOON, Outcome: "<i>", ScriptName: "shop", Logs: [{ Message: ["</script>"] }] };
+    const sent = {
+      record: JSON.stringify({ record, source: "http:<b>", tooLarge: 70_000 }),
+      q: "a",
+      outcome: "failed",
+    };
+    const html = `${await opened(sent)}`;
+    expect(html).toMatch(/^<div class="record-details" id="opened">.*<\/div>$/s);
+    expect(html).not.toMatch(/<i>|<b>|<\/script>/);
+    expect(textOf(html)).toContain("Too large to show in full: 70,000 bytes.");
+    const links = [...html.matchAll(/<a class="record-value" href="([^"]*)"/g)].map(
+      ([, href = ""]) => new URL(href.replaceAll("&amp;", "&"), "https://x.example"),
+    );
+    const asked = links.map(({ pathname, searchParams }) => [pathname, Object.fromEntries(searchParams)]);
+    const filter = '{"where":{"key":"ScriptName","operator":"eq","value":"shop"}}';
+    expect(asked).toContainEqual(["/live", { q: "a", outcome: "failed", filter }]);
+    expect(asked).toContainEqual(["/live", { q: 'a Source:"http:<b>"', outcome: "failed" }]);
+  });
+
+  it.each(["[", "{}", '{"record":[]}', '{"record":{},"tooLarge":"x"}'])("is none where %s is sent", async (record) => {
+    expect(await opened({ record })).toBe(400);
   });
 });
 

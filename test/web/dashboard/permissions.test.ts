@@ -40,6 +40,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/live": { get: "logs:read", post: "logs:read" },
   "/live/recent": { get: "logs:read" },
   "/live/judge": { post: "logs:read" },
+  "/live/record": { post: "logs:read" },
   "/search": { get: "logs:read", post: "logs:read" },
   "/search/counts": { get: "logs:read", post: "logs:read" },
   "/search/export": { get: "logs:read", post: "logs:read" },

@@ -121,6 +121,24 @@ describe("a problem", () => {
     expect(textOf((await back.get(`/problems/${id}?range=6h`)).html)).toContain("No records in the last 6 hours");
   });
 
+  it("shows its latest record, with the stack, and the first as a row", async () => {
+    const clock = await begin();
+    const stack = { ExceptionStacks: ["at pay (shop.js:6:9)"] };
+    await come(clock, "shop", threw("no order 1", "v1", "00000000000000a1"));
+    const visitor = await Visitor.signedIn();
+    const { id } = await only();
+    const page = async () => {
+      const { html } = await visitor.get(`/problems/${id}`);
+      return textOf(html.slice(html.indexOf('id="latest"')));
+    };
+    // One record is both.
+    expect(await page()).toMatch(/Latest record .*TypeError .*no order 1/);
+    expect(await page()).not.toContain("First record");
+    clock.advance(60_000);
+    await come(clock, "shop", { ...threw("no order 2", "v1", "00000000000000a2"), ...stack });
+    expect(await page()).toMatch(/Latest record .*TypeError .*no order 2 .*First record .*no order 1/);
+  });
+
   it("is resolved, ignored for a time and opened by its forms", async () => {
     const clock = await begin();
     await come(clock, "shop", threw("no order 1", "v1"));

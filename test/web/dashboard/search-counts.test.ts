@@ -132,13 +132,13 @@ describe("the counts of a search", () => {
     );
     expect(totalIn((await visitor.get(bar.replace("/search", "/search/counts"))).html)).toBe(150);
     const cart = hrefsIn(facets).find((href) => href.includes("q=worker%3Acart")) ?? "";
-    expect((await visitor.get(cart)).html.match(/<details class="hit"/g)).toHaveLength(20);
+    expect((await visitor.get(cart)).html.match(/<details class="record"/g)).toHaveLength(20);
   });
 
   it("are asked for by the page of a search, for its time, and not again with each page of hits", async () => {
     const { visitor, clock } = await shipped({ count: 101 });
     const { html } = await visitor.get("/search?last=1h");
-    expect(html.match(/<details class="hit"/g)).toHaveLength(100);
+    expect(html.match(/<details class="record"/g)).toHaveLength(100);
     const [, href = ""] = /<a href="([^"]*)" data-go="auto">Count all records/.exec(html) ?? [];
     clock.advance(3_600_000);
     expect(totalIn((await visitor.get(href.replaceAll("&amp;", "&"))).html)).toBe(101);
@@ -181,7 +181,7 @@ describe("the counts of a search", () => {
     ).toBe(true);
     expect(queriesIn(figures.html)).toContain("Fields.customer:4711");
     const one = hrefsIn(figures.html).find((href) => href.includes("q=Fields.customer%3A4712")) ?? "";
-    expect((await visitor.get(one)).html.match(/<details class="hit"/g)).toHaveLength(1);
+    expect((await visitor.get(one)).html.match(/<details class="record"/g)).toHaveLength(1);
   });
 
   it("tell how many values there are where not all are shown", () => {

@@ -115,13 +115,13 @@ export const QUESTIONS: readonly Question[] = [
     await toProblems(player);
     await player.click(problem(player.page).getByRole("link", { name: "first record" }));
     const { atMs, ray } = truth.firstBroken();
-    const first = player.page.locator("details.hit[open]").filter({ hasText: ray });
-    return player.read(first.locator("summary"), new RegExp(`${stamp(atMs, 1).slice(5)}.*${BROKEN}.*`));
+    const first = player.page.locator("details.record[open]").filter({ hasText: ray });
+    return player.read(first.locator("summary"), new RegExp(`${stamp(atMs, 1).slice(11)}.*${BROKEN}.*`));
   }),
   question(4, "What is its stack?", async (player) => {
     await toProblems(player);
     await player.click(problem(player.page).getByRole("link", { name: "latest record" }));
-    return player.read(player.page.locator("details.hit[open] .record-details"), new RegExp(quoted(FRAME)));
+    return player.read(player.page.locator("details.record[open] .record-details"), new RegExp(quoted(FRAME)));
   }),
   question(5, "Which version began it?", async ({ page, read }, { truth }) => {
     const at = takenAt(truth.sentMs.get("v42") ?? 0);
@@ -134,7 +134,7 @@ export const QUESTIONS: readonly Question[] = [
     const failed = await read(page.locator("#figures .total"), new RegExp(`^${count(truth.broken().length)} records`));
     await press("j");
     await press("Enter");
-    await click(page.locator("details.hit[open]").getByRole("button", { name: "pin Fields.customer" }));
+    await click(page.locator("details.record[open]").getByRole("button", { name: "pin Fields.customer" }));
     const customers = new Set(truth.broken().map(({ customer }) => customer)).size;
     return `${failed}; ${await read(valuesOf(page, "Fields.customer"), new RegExp(`^Fields.customer ${customers} values`))}`;
   }),

@@ -1,8 +1,7 @@
 // The conditions of /live: fields, the builder of the server, and the address that says them.
 // @ts-check
-import { combined, narrowed } from "../parts/record-filter.ts";
+import { combined } from "../parts/record-filter.ts";
 
-/** @typedef {Parameters<typeof narrowed>[1]} Condition */
 /**
  * @typedef {{
  *   form: HTMLFormElement, query: HTMLInputElement, script: HTMLInputElement,
@@ -73,9 +72,11 @@ export class Filter {
     return all.size === 0 ? "" : `?${all}`;
   }
 
-  /** Adds a condition. */
-  narrow(/** @type {Condition} */ condition, /** @type {boolean} */ isAgainst) {
-    this.#built = narrowed(this.#built, condition, isAgainst);
+  /** Takes the conditions of an address of the page. */
+  take(/** @type {URLSearchParams} */ said) {
+    const { query, script, outcome } = this.#ui;
+    [query.value, script.value] = [said.get("q") ?? "", said.get("function") ?? ""];
+    [outcome.value, this.#built] = [said.get("outcome") ?? "", said.get("filter") ?? ""];
     this.#apply();
     this.#showBuilder().catch(() => this.#tell(NO_ANSWER));
   }

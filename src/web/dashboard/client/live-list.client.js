@@ -1,7 +1,7 @@
 // The list of /live: a line for each record, or for neighbours that are alike.
 // @ts-check
 import { identityOf } from "../parts/record-filter.ts";
-import { summaryOf, visible } from "../parts/record-summary.ts";
+import { rowOf, summaryOf } from "../parts/record-summary.ts";
 
 /** @typedef {import("./live-link.client.js").Arrived} Arrived */
 /**
@@ -36,19 +36,10 @@ export function element(
   return made;
 }
 
-/** Shapes beside colours. @type {Record<string, string>} */
-const MARKS = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
-
-function marked(/** @type {string} */ kind, /** @type {string} */ text) {
-  const mark = element("span", "mark", MARKS[kind] ?? "");
-  mark.setAttribute("aria-hidden", "true");
-  return element("span", `live-mark ${kind}`, mark, text);
-}
-
 /** @returns {Entry} */
 function entryOf(/** @type {Arrived} */ arrived, /** @type {number} */ judged) {
-  const { script, outcome, event, line, atMs } = summaryOf(arrived.record);
-  const key = JSON.stringify([script, outcome, event, line, arrived.tooLarge !== undefined]);
+  const { script, state, event, host, line, atMs } = summaryOf(arrived.record);
+  const key = JSON.stringify([script, state, event, host, line, arrived.tooLarge !== undefined]);
   return { arrived, gap: "", atMs: atMs ?? Number.NEGATIVE_INFINITY, key, isShown: true, judged };
 }
 
@@ -249,21 +240,26 @@ export class List {
   #rowOf(/** @type {Group} */ group) {
     const entry = /** @type {Entry} */ (group.entries[0]);
     const row = element("li", entry.gap === "" ? "" : "live-gap");
-    if (entry.arrived === null) row.append(marked("warn", entry.gap));
-    else row.append(lineOf(entry.arrived));
     this.#groupOf.set(row, group);
     group.row = row;
-    if (group.entries.length > 1) this.#update(group);
+    if (entry.arrived === null) row.append("▲ ", entry.gap);
+    else {
+      row.append(element("button"));
+      this.#update(group);
+    }
     return row;
   }
 
-  /** Time of the newest, and how many there are. */
-  #update(/** @type {Group} */ { row, entries }) {
-    const [newest] = entries;
-    if (row === null || newest === undefined) return;
-    const [time, count] = [row.querySelector("time"), row.querySelector(".live-count")];
-    if (time !== null) setTime(time, newest.atMs);
-    if (count !== null) count.textContent = entries.length > 1 ? `× ${entries.length.toLocaleString("en")}` : "";
+  /** The newest, and how many there are. */
+  #update(/** @type {Group} */ { row, entries: [newest, ...others] }) {
+    const button = row?.querySelector("button");
+    if (button == null || newest?.arrived == null) return;
+    // The one text that is HTML: all that is foreign in it is escaped.
+    button.innerHTML = rowOf(newest.arrived.record, newest.arrived.source ?? "");
+    button.type = "button";
+    if (!button.hasAttribute("tabindex")) button.tabIndex = -1;
+    if (others.length > 0)
+      button.firstElementChild?.append(element("span", "live-count", `× ${(others.length + 1).toLocaleString("en")}`));
   }
 
   #reach(/** @type {HTMLElement | null} */ button) {
@@ -277,35 +273,4 @@ export class List {
     if (this.#place.querySelector("button[tabindex='0']") !== null) return;
     this.#place.querySelector("button")?.setAttribute("tabindex", "0");
   }
-}
-
-function setTime(/** @type {HTMLTimeElement} */ time, /** @type {number} */ atMs) {
-  if (!Number.isFinite(atMs)) return;
-  time.dateTime = new Date(atMs).toISOString();
-  time.textContent = time.dateTime.slice(11, 23);
-}
-
-function lineOf(/** @type {Arrived} */ { record, source = "", tooLarge }) {
-  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
-  const time = element("time");
-  setTime(time, atMs ?? Number.NaN);
-  const firstLine =
-    tooLarge === undefined
-      ? marked(lineKind, `${visible(line)}${more > 0 ? ` +${more}` : ""}`)
-      : marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
-  const name = element("bdi", "", visible(script));
-  if (source !== "") name.title = visible(source);
-  const button = element(
-    "button",
-    "",
-    time,
-    marked(kind, visible(outcome)),
-    name,
-    element("bdi", "live-event", visible(event)),
-    line === "" && tooLarge === undefined ? element("bdi") : element("bdi", "live-first", firstLine),
-    element("span", "live-count"),
-  );
-  button.type = "button";
-  button.tabIndex = -1;
-  return button;
 }

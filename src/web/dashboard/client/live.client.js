@@ -2,8 +2,7 @@
 // @ts-check
 import { Filter } from "./live-filter.client.js";
 import { COUNTED, Link } from "./live-link.client.js";
-import { List } from "./live-list.client.js";
-import { showRecord } from "./live-record.client.js";
+import { element, List } from "./live-list.client.js";
 
 /** @typedef {import("./live-link.client.js").Arrived} Arrived */
 /** @typedef {ReturnType<List["entriesOf"]>[number]} Entry */
@@ -60,11 +59,7 @@ const ui = {
   close: part("live-close", HTMLButtonElement),
   newer: part("live-newer", HTMLButtonElement),
   older: part("live-older", HTMLButtonElement),
-  copyCurl: part("live-copy-curl", HTMLButtonElement),
-  large: part("live-large", HTMLElement),
-  values: part("live-values", HTMLElement),
-  json: part("live-json", HTMLElement),
-  curl: part("live-curl", HTMLElement),
+  whole: part("live-opened", HTMLElement),
 };
 
 const list = new List(ui.rows);
@@ -101,7 +96,7 @@ const link = new Link({
     filter.show(faults);
     ui.search.href = `/search?last=1h${filter.query.replace("?", "&")}`;
     if (faults.length > 0) return;
-    history.replaceState(null, "", `/live${filter.query}`);
+    showAddress();
     if (!isNew) return;
     judged += 1;
     judge();
@@ -235,24 +230,70 @@ async function fill() {
   }
 }
 
-// An opened record.
+// An opened record, as the server makes it.
 
 function open(/** @type {Entry | null | undefined} */ entry) {
   if (entry?.arrived == null) return;
+  const { arrived } = entry;
   opened = entry;
-  showRecord(ui, entry.arrived, ui.app.dataset.source !== undefined, (condition, isAgainst) => {
-    ui.record.close();
-    filter.narrow(condition, isAgainst);
+  show(entry, async () => {
+    const body = new URLSearchParams(filter.query);
+    body.set("csrf", String(new FormData(ui.form).get("csrf")));
+    body.set("record", JSON.stringify(arrived));
+    const answer = await fetch("/live/record", { method: "POST", body });
+    return answer.ok ? pageOf((await answer.json()).html).querySelector(".record-details") : null;
   });
   ui.newer.disabled = list.beside(entry, -1) === null;
   ui.older.disabled = list.beside(entry, 1) === null;
-  if (!ui.record.open) ui.record.showModal();
+}
+
+const pageOf = (/** @type {string} */ html) => new DOMParser().parseFromString(html, "text/html");
+
+/** @param {() => Promise<Element | null>} load null: there is none. */
+async function show(/** @type {Entry | null} */ entry, load) {
+  const found = await load().catch(() => null);
+  if (opened !== entry) return;
+  ui.whole.replaceChildren(found ?? element("p", "quiet", "The record cannot be shown: the service does not give it."));
+  ui.record.scrollTop = 0;
+  ui.whole.dispatchEvent(new Event("fresh", { bubbles: true }));
+  showAddress();
+  // Where there is room, the list stays in use beside it.
+  if (!ui.record.open) ui.record[matchMedia("(min-width: 75rem)").matches ? "show" : "showModal"]();
+}
+
+/** The conditions, and the search that finds the open record. */
+function showAddress() {
+  /** @type {HTMLAnchorElement | null} */
+  const link = ui.whole.querySelector("a.record-link");
+  history.replaceState(null, "", `/live${filter.query}${link === null ? "" : link.search.replace("?", "#")}`);
+}
+
+/** Of a link: its record was shipped meanwhile. */
+function openOfAddress() {
+  const query = location.hash.slice(1);
+  if (!query.includes("since=")) return;
+  show(null, async () => {
+    const answer = await fetch(`/search?${query}`, { headers: { accept: "text/html" } });
+    return pageOf(await answer.text()).querySelector(".record[open] > .record-details");
+  });
 }
 
 const step = (/** @type {1 | -1} */ by) => opened !== null && open(list.beside(opened, by));
 ui.newer.addEventListener("click", () => step(-1));
 ui.older.addEventListener("click", () => step(1));
 ui.close.addEventListener("click", () => ui.record.close());
+ui.record.addEventListener("close", () => {
+  opened = null;
+  ui.whole.replaceChildren();
+  showAddress();
+});
+ui.whole.addEventListener("click", (event) => {
+  const link = /** @type {Element} */ (event.target).closest("a");
+  if (link?.pathname !== "/live" || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  ui.record.close();
+  filter.take(new URL(link.href).searchParams);
+});
 ui.rows.addEventListener("click", (event) => {
   const row = /** @type {Element} */ (event.target).closest("li");
   if (row !== null) open(list.entriesOf(row)[0]);
@@ -275,7 +316,9 @@ addEventListener("keydown", (event) => {
   const inList = ui.rows.contains(focused);
   if (focused?.closest("input, textarea, select, [contenteditable]")) return;
   if (ui.record.open) {
-    if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+    // Each one is asked for.
+    if (!event.repeat && (event.key === "j" || event.key === "k")) step(event.key === "j" ? 1 : -1);
+    if (event.key === "Escape") ui.record.close();
     return;
   }
   if (event.key === "/") ui.query.focus();
@@ -295,6 +338,7 @@ ui.tools.hidden = false;
 document.getElementById("recent")?.remove();
 link.wanted = filter.wanted;
 showCounts();
+openOfAddress();
 link.connect();
 setInterval(() => link.tell(), TELL_MS);
 setInterval(() => link.ping(), 5000);

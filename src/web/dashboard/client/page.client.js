@@ -33,13 +33,14 @@ document.addEventListener("keydown", (event) => {
   relativeTimes(document);
 });
 
-/** Copy buttons of a text elsewhere on the page, hidden without a script. */
+/** Copy buttons of a text or link elsewhere on the page, hidden without a script. */
 function copyButtons(/** @type {ParentNode} */ root) {
   for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll("button[data-copy]"))) {
     button.hidden = false;
     const label = [...button.childNodes];
     button.addEventListener("click", async () => {
-      const text = document.getElementById(button.dataset.copy ?? "")?.textContent ?? "";
+      const from = document.getElementById(button.dataset.copy ?? "");
+      const text = (from instanceof HTMLAnchorElement ? from.href : from?.textContent) ?? "";
       try {
         await navigator.clipboard.writeText(text);
         button.textContent = "Copied";
@@ -111,23 +112,6 @@ function shownOnce() {
   if (on) history.replaceState(null, "", on);
 }
 
-/** Lines per page of an object's records. */
-const LINES = 50;
-
-/** The address of a record names its line: it may be on another page than the first. */
-function lineOfAddress() {
-  const line = Number(/^#line-(\d{1,9})$/.exec(location.hash)?.[1] ?? 0);
-  if (line === 0) return;
-  const there = document.getElementById(`line-${line}`);
-  const row = there?.querySelector("details");
-  if (row) row.open = true;
-  const skip = `${line - 1 - ((line - 1) % LINES)}`;
-  const to = new URL(location.href);
-  if (there !== null || !/\/objects\/\d+$/.test(to.pathname) || to.searchParams.get("skip") === skip) return;
-  to.searchParams.set("skip", skip);
-  location.replace(to);
-}
-
 function enhance(/** @type {ParentNode} */ root) {
   localTimes(root);
   relativeTimes(root);
@@ -140,5 +124,4 @@ enhance(document);
 // What another script put into the page.
 document.addEventListener("fresh", ({ target }) => target instanceof Element && enhance(target));
 shownOnce();
-lineOfAddress();
 refreshing();

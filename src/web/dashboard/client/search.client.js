@@ -4,7 +4,7 @@
 
 /** @returns {HTMLElement[]} */
 const rows = () =>
-  [...document.querySelectorAll("details.hit > summary")].filter((each) => each instanceof HTMLElement);
+  [...document.querySelectorAll("details.record > summary")].filter((each) => each instanceof HTMLElement);
 
 /** @returns {boolean} */
 function isTyping(/** @type {Element | null} */ at) {
@@ -21,12 +21,12 @@ function move(/** @type {number} */ by) {
   next.focus();
   next.scrollIntoView({ block: "nearest" });
   // What is open follows.
-  const open = document.querySelector("details.hit[open]");
+  const open = document.querySelector("details.record[open]");
   if (open !== null && next.parentElement instanceof HTMLDetailsElement) next.parentElement.open = true;
 }
 
 function close() {
-  const open = document.querySelector("details.hit[open]");
+  const open = document.querySelector("details.record[open]");
   if (!(open instanceof HTMLDetailsElement)) return;
   open.open = false;
   const row = open.querySelector("summary");
@@ -50,6 +50,28 @@ document.addEventListener("click", (event) => {
   if (event.target.matches("[data-halt]")) window.stop();
   if (event.target.matches("[data-close]")) close();
 });
+
+/** The open record is in the address, as the search that finds it. */
+function showAddress() {
+  /** @type {HTMLAnchorElement | null} */
+  const link = document.querySelector("details.record[open] a.record-link");
+  const hash = link === null || link.search === location.search ? "" : link.search.replace("?", "#");
+  history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
+}
+
+/** Opens the record of the address; where it is not on the page any more, its search shows it. */
+function openOfAddress() {
+  const path = location.hash.replace("#", "/search?");
+  document.addEventListener("toggle", showAddress, { capture: true });
+  if (!path.includes("since=")) return;
+  const links = [...document.querySelectorAll("a.record-link")];
+  const found = links.find((link) => link.getAttribute("href") === path)?.closest("details");
+  if (found == null) return location.replace(path);
+  found.open = true;
+  found.scrollIntoView({ block: "nearest" });
+}
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", openOfAddress);
+else openOfAddress();
 
 /** Times can be entered in the time zone of the browser, which the server does not know. */
 function offerZone() {

@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import * as z from "zod";
 import { parsedJson } from "../../../base/bytes.ts";
 import { CODE, type ErrorEntry, oneError } from "../../../base/errors.ts";
+import { count } from "../../../base/words.ts";
 import { readExtraFields } from "../../../config.ts";
 import { parseFilter } from "../../../formats/filter/parse.ts";
 import { readWants } from "../../../operate/live/wants.ts";
@@ -17,6 +18,8 @@ import {
 import { Button } from "../parts/form.tsx";
 import { Empty, Notice, Panel } from "../parts/panel.tsx";
 import { Records } from "../parts/record.tsx";
+import { RecordDetails } from "../parts/record-details.tsx";
+import { linksIn } from "../parts/record-links.ts";
 import type { JobView } from "../views/job.ts";
 import { ConditionsForm, type JobFilter } from "./live/form.tsx";
 import { held, lastRecords } from "./live/recent.ts";
@@ -27,6 +30,7 @@ export const livePages: readonly Page[] = [
   formPage("/live", "logs:read", liveView, takeConditions),
   { path: "/live/recent", get: { permission: "logs:read", show: recentRecords } },
   { path: "/live/judge", post: { permission: "logs:read", take: judge } },
+  { path: "/live/record", post: { permission: "logs:read", take: wholeRecord } },
 ];
 
 async function liveView(page: PageContext): Promise<View> {
@@ -64,8 +68,27 @@ async function judge({ env }: PageContext, form: URLSearchParams): Promise<Respo
   return forScript(sent.data.map(({ record, source }) => read.wanted.fitsAgain(record, source)));
 }
 
+/** For the script of the page: a record that it has, whose values lead to further conditions. */
+async function wholeRecord(_page: PageContext, form: URLSearchParams): Promise<Response> {
+  const sent = Arrived.safeParse(parsedJson(form.get("record") ?? ""));
+  if (!sent.success) throw oneError(400, CODE.invalid, "no such record");
+  const { tooLarge: size, ...more } = sent.data;
+  const html = await (
+    <RecordDetails id="opened" {...more} links={linksIn(conditionsOf(form), livePath)}>
+      {size !== undefined && `Too large to show in full: ${count(size)} bytes. Its short fields; jobs ship all of it.`}
+    </RecordDetails>
+  ).toString();
+  return forScript({ html });
+}
+
+const Arrived = z.object({
+  record: z.looseObject({}),
+  source: z.string().default(""),
+  tooLarge: z.number().optional(),
+});
+
 /** As many as the list has. */
-const Sent = z.array(z.object({ record: z.looseObject({}), source: z.string().default("") })).max(1_000);
+const Sent = z.array(Arrived).max(1_000);
 
 function forScript(answer: unknown): Response {
   return Response.json(answer, { headers: { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" } });
@@ -104,7 +127,7 @@ function view(page: PageContext, jobs: readonly JobFilter[], asked: Asked, isBui
         jobs={jobs}
         isBuilding={isBuilding}
       />,
-      <Live canFilterSource={(readExtraFields(page.env) ?? []).includes("Source")} />,
+      <Live />,
       ...(page.request.headers.has(REFRESH_HEADER) ? [] : [recent(page, asked)]),
     ],
   };
@@ -126,8 +149,16 @@ const COUNTS = [
   ["paused", "missed while paused"],
 ] as const;
 
-const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
-  <div id="live-app" data-source={canFilterSource ? "" : undefined} hidden>
+const KEYS = [
+  [["/"], "search"],
+  [["j", "k"], "move"],
+  [["Enter"], "opens"],
+  [["Esc"], "closes"],
+  [["Space"], "pauses"],
+] as const;
+
+const Live: FC = () => (
+  <div id="live-app" hidden>
     <p class="live-line">
       <span id="live-state" role="status">
         Connecting…
@@ -140,21 +171,16 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
       <span id="live-held" role="status" />
     </p>
     <p class="live-line quiet">
-      <span>
-        <kbd>/</kbd> search
-      </span>
-      <span>
-        <kbd>j</kbd> <kbd>k</kbd> move
-      </span>
-      <span>
-        <kbd>Enter</kbd> opens
-      </span>
-      <span>
-        <kbd>Esc</kbd> closes
-      </span>
-      <span>
-        <kbd>Space</kbd> pauses
-      </span>
+      {KEYS.map(([keys, does]) => (
+        <span>
+          {keys.map((key) => (
+            <>
+              <kbd>{key}</kbd>{" "}
+            </>
+          ))}
+          {does}
+        </span>
+      ))}
       <span>Records appear seconds after their events. The list keeps the newest 1,000.</span>
     </p>
     <p id="live-spoken" class="unseen" aria-live="polite" />
@@ -170,35 +196,12 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
       <header>
         <h2 id="live-record-title">Record</h2>
         <p class="actions">
-          <Button type="button" class="small" id="live-newer" label="Newer" />
-          <Button type="button" class="small" id="live-older" label="Older" />
-          <Button type="button" class="small" id="live-copy-json" data-copy="live-json" label="Copy as JSON" />
-          <Button type="button" class="small" id="live-copy-curl" data-copy="live-curl" label="Copy as curl" />
+          <Button type="button" class="small" id="live-newer" disabled label="Newer" />
+          <Button type="button" class="small" id="live-older" disabled label="Older" />
           <Button type="button" class="small" id="live-close" label="Close" />
         </p>
       </header>
-      <p id="live-large" class="quiet" role="status" />
-      {/* Focusable: it scrolls when it is longer than the screen. */}
-      <section class="scroll" tabindex={0} aria-label="The record">
-        <table class="live-values">
-          <caption class="unseen">Values of the record</caption>
-          <thead class="unseen">
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Value</th>
-              <th scope="col">Filter</th>
-            </tr>
-          </thead>
-          <tbody id="live-values" />
-        </table>
-        <details>
-          <summary>As JSON</summary>
-          <pre>
-            <code id="live-json" />
-          </pre>
-        </details>
-        <code id="live-curl" hidden />
-      </section>
+      <section id="live-opened" aria-label="The record" />
     </dialog>
   </div>
 );
@@ -228,7 +231,7 @@ async function recent({ api, query, platform }: PageContext, asked: Asked): Prom
               ? "Records of the last hour, newest first."
               : "Records from memory, newest first; a sample if many arrive."}
           </p>
-          <Records label="Recent records" records={records} />
+          <Records label="Recent records" records={records.slice(0, 20)} />
         </>
       )}
     </Panel>

@@ -19,8 +19,9 @@ export interface Leaf {
  * the browser as source: nothing from outside, methods only.
  */
 export function recordFilters() {
-  /** Leaves of one record. */
+  /** Leaves of one record, and how deep they may be. */
   const LEAVES_MAX = 400;
+  const DEPTH_MAX = 50;
   /** Of a value in a suggested condition, in UTF-16 units: a filter has 8,192 bytes in all. */
   const VALUE_MAX = 500;
   /** Keys whose values `eq` takes. */
@@ -57,17 +58,17 @@ export function recordFilters() {
       if (isCut) return { key, operator: "contains", value: text };
       return { key, operator: "eq", value: value as Condition["value"] };
     },
-    leaves(value: unknown, path: string, key: string | null, into: Leaf[]): void {
-      if (into.length >= LEAVES_MAX) return;
+    leaves(value: unknown, path: string, key: string | null, into: Leaf[], depth = 0): void {
+      if (into.length >= LEAVES_MAX || depth > DEPTH_MAX) return;
       if (typeof value !== "object" || value === null) {
         into.push({ path, text: String(value), condition: to.condition(path, key, value) });
       } else if (Array.isArray(value)) {
-        for (const [i, each] of value.entries()) to.leaves(each, `${path}[${i}]`, null, into);
+        for (const [i, each] of value.entries()) to.leaves(each, `${path}[${i}]`, null, into, depth + 1);
       } else {
         for (const [name, each] of Object.entries(value)) {
           const canBeNamed = key !== null && name !== "" && !name.includes(".");
           const dot = path === "" ? "" : ".";
-          to.leaves(each, `${path}${dot}${name}`, canBeNamed ? `${key}${dot}${name}` : null, into);
+          to.leaves(each, `${path}${dot}${name}`, canBeNamed ? `${key}${dot}${name}` : null, into, depth + 1);
         }
       }
     },

@@ -1,17 +1,26 @@
 import { took } from "../../../base/words.ts";
 
+export interface Json {
+  [name: string]: unknown;
+}
+
 type Kind = "ok" | "warn" | "bad" | "quiet";
 
-/** One record as a row. The texts come from the record: show them through `visible`. */
+/** One record in short. The texts come from the record: show them through `visible`. */
 export interface RecordSummary {
   /** Since the epoch; null: the record has no valid time. */
   atMs: number | null;
-  outcome: string;
+  /** The status of the response, and the outcome unless it is `ok`: `503 exception`. */
+  state: string;
   kind: Kind;
   script: string;
-  /** What called the function, in short. */
+  /** What called the function, in short: method and path. */
   event: string;
-  /** The first exception, or else the first log line. */
+  /** Where the path is; "": it is no request. */
+  host: string;
+  /** How long it took: `1.25 s`; "": it does not say. */
+  took: string;
+  /** The first exception, or else the first of the worst log lines. */
   line: string;
   /** Whether that is an exception, or a log of level error or warn. */
   lineKind: Kind;
@@ -43,6 +52,9 @@ export function recordTexts() {
     ["responseStreamDisconnected", "warn"],
     ["unknown", "quiet"],
   ]);
+  /** Shapes beside colours. */
+  const MARKS = { ok: "●", warn: "▲", bad: "■", quiet: "○" };
+  const WORST: readonly Kind[] = ["bad", "warn", "ok", "quiet"];
 
   const to = {
     object(value: unknown): Record<string, unknown> {
@@ -62,26 +74,47 @@ export function recordTexts() {
     short(text: string): string {
       return text.length <= SHORT ? text : `${text.slice(0, SHORT)}…`.toWellFormed();
     },
-    /** An event in a few words; docs/events.md lists its types. */
-    event(type: string, event: Record<string, unknown>): string {
+    worst(...kinds: readonly Kind[]): Kind {
+      return WORST.find((kind) => kinds.includes(kind)) ?? "quiet";
+    },
+    html(text: string): string {
+      const shown = texts.visible(to.short(text)).replaceAll("&", "&amp;");
+      return shown.replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+    },
+    /** @param kind "": it has no mark. */
+    cell(name: string, kind: Kind | "", text: string, aside: string): string {
+      if (text === "" && aside === "") return "";
+      const of = kind === "" ? "" : ` state ${kind}`;
+      const mark = kind === "" ? "" : `<span class="mark" aria-hidden="true">${MARKS[kind]}</span>`;
+      const beside = aside === "" ? "" : ` <bdi class="quiet">${to.html(aside)}</bdi>`;
+      return ` <span class="record-${name}${of}">${mark}<bdi>${to.html(text)}</bdi>${beside}</span>`;
+    },
+    took(ms: unknown): string {
+      if (typeof ms !== "number") return "";
+      if (Math.abs(ms) < 1_000) return `${Number(ms.toPrecision(3))} ms`;
+      return Math.abs(ms) < 90_000 ? `${Number((ms / 1_000).toPrecision(3))} s` : `${Math.round(ms / 60_000)} min`;
+    },
+    /** An event in a few words, and its host; docs/events.md lists its types. */
+    event(type: string, event: Record<string, unknown>): [string, string] {
       const size = to.text(event.BatchSize);
       switch (type) {
         case "scheduled":
-          return to.words("cron", to.text(event.Cron));
+          return [to.words("cron", to.text(event.Cron)), ""];
         case "queue":
-          return to.words("queue", to.text(event.Queue), size === "" ? "" : `(${size})`);
+          return [to.words("queue", to.text(event.Queue), size === "" ? "" : `(${size})`), ""];
         case "email":
-          return to.words("email from", to.text(event.MailFrom));
+          return [to.words("email from", to.text(event.MailFrom)), ""];
         case "worker_rpc":
-          return to.words("rpc", to.text(event.RPCMethod));
+          return [to.words("rpc", to.text(event.RPCMethod)), ""];
         case "hibernatable_web_socket":
-          return to.words("websocket", to.text(event.WebSocketEventType));
+          return [to.words("websocket", to.text(event.WebSocketEventType)), ""];
         case "onHibernate":
-          return to.words("hibernates", to.text(event.Reason));
+          return [to.words("hibernates", to.text(event.Reason)), ""];
         default: {
           const request = to.object(event.Request);
-          const status = to.text(to.object(event.Response).Status);
-          return to.words(to.text(request.Method), to.text(request.URL), status) || type;
+          const url = to.text(request.URL);
+          const [, host = "", path = url] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
+          return [to.words(to.text(request.Method), path || (host === "" ? "" : "/")) || type, host];
         }
       }
     },
@@ -99,7 +132,9 @@ export function recordTexts() {
         return [[to.text(name), to.text(message)].filter(Boolean).join(": "), "bad"];
       }
       if (logs.length === 0) return ["", "quiet"];
-      const { Level, Message } = to.object(logs[0]);
+      const levels = logs.map((log) => to.object(log).Level);
+      const worst = Math.max(0, levels.includes("error") ? levels.indexOf("error") : levels.indexOf("warn"));
+      const { Level, Message } = to.object(logs[worst]);
       const level = to.text(Level);
       const message = Array.isArray(Message) ? Message.slice(0, 20).map(to.text).join(" ") : to.text(Message);
       const line = to.words(level === "" || level === "log" ? "" : `${level}:`, message);
@@ -107,7 +142,7 @@ export function recordTexts() {
     },
   };
 
-  return {
+  const texts = {
     STEERING,
 
     /**
@@ -124,35 +159,61 @@ export function recordTexts() {
     },
 
     /**
-     * The row of any value. A field that is missing or has another type counts as empty. Never
+     * What is said of any value. A field that is missing or has another type counts as empty. Never
      * throws.
      */
     summaryOf(record: unknown): RecordSummary {
       const fields = to.object(record);
       const { EventTimestampMs: at } = fields;
       const outcome = to.text(fields.Outcome);
+      const called = to.object(fields.Event);
+      const status = to.text(to.object(called.Response).Status);
+      const [event, host] = to.event(to.text(fields.EventType), called);
       const [exceptions, logs] = to.entries(fields);
       const [line, lineKind] = to.firstLine(exceptions, logs);
       return {
         atMs: typeof at === "number" && Math.abs(at) <= DATE_MAX_MS ? at : null,
-        outcome: to.short(outcome),
-        kind: OUTCOMES.get(outcome) ?? "bad",
+        state: to.short(to.words(status, status !== "" && outcome === "ok" ? "" : outcome)),
+        kind: to.worst(
+          OUTCOMES.get(outcome) ?? "bad",
+          Number(status) >= 500 ? "bad" : Number(status) >= 400 ? "warn" : "quiet",
+        ),
         script: to.short(to.text(fields.ScriptName)),
-        event: to.short(to.event(to.text(fields.EventType), to.object(fields.Event))),
+        event: to.short(event),
+        host: to.short(host),
+        took: to.took(fields.WallTimeMs),
         line: to.short(line),
         lineKind,
         more: Math.max(0, exceptions.length + logs.length - 1),
       };
     },
+
+    /**
+     * The HTML of a row, which pages and the browser show alike: no text in it is markup.
+     * @param source where the record came from; "": unknown.
+     */
+    rowOf(record: unknown, source: string): string {
+      const { atMs, state, kind, script, event, host, took, line, lineKind, more } = texts.summaryOf(record);
+      const iso = atMs === null ? "" : new Date(atMs).toISOString();
+      const day = `<span class="record-day">${iso.slice(-19, -14)} </span>`;
+      const cells = [
+        to.cell("state", kind, state, ""),
+        to.cell("event", "", event, host),
+        to.cell("took", "", took, ""),
+        to.cell("script", "", script, source),
+        to.cell("line", lineKind === "quiet" ? "" : lineKind, line, more > 0 ? `+${more}` : ""),
+      ].join("");
+      const time = `<time class="record-time" datetime="${iso}" title="${iso}">${day}${iso.slice(-13, -1)}</time>`;
+      const all =
+        `${iso === "" ? "" : time}${cells}` ||
+        to.cell("event", "", to.text(record) || Object.keys(Object(record)).join(", "), "");
+      return `<span class="record-row record-${to.worst(kind, lineKind)}">${all}</span>`;
+    },
   };
+  return texts;
 }
 
-export const { STEERING, visible, summaryOf } = recordTexts();
-
-/** How long it took: `1.25 s`; "": it does not say. */
-export function tookWords({ WallTimeMs: ms }: { WallTimeMs?: unknown }): string {
-  return typeof ms === "number" ? took(ms) : "";
-}
+export const { STEERING, visible, summaryOf, rowOf } = recordTexts();
 
 /** When something happened in it: `+12 ms`, from its event on; "": it does not say. */
 export function afterWords({ TimestampMs: at }: { TimestampMs?: unknown }, startMs: unknown): string {
@@ -174,10 +235,10 @@ export function unicodeEscapes(text: string): string {
 const INDENT_MAX = 200_000;
 
 /** A whole record: JSON, indented where that does not take too much, or a text as it stands. */
-export function wholeOf(record: unknown): string {
+export function wholeOf(record: unknown, indent = 2): string {
   if (typeof record === "string") return record;
   try {
-    return JSON.stringify(record, null, isIndentable(record) ? 2 : 0) ?? String(record);
+    return JSON.stringify(record, null, isIndentable(record) ? indent : 0) ?? String(record);
   } catch {
     return "This record is nested too deeply to show.";
   }

@@ -1,75 +1,53 @@
+import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import { parsedJson } from "../../../base/bytes.ts";
 import { Foreign } from "./foreign.tsx";
-import { State } from "./panel.tsx";
-import { Thrown } from "./record-details.tsx";
-import { summaryOf, wholeOf } from "./record-summary.ts";
-import { Time } from "./values.tsx";
+import { type DetailsProps, RecordDetails } from "./record-details.tsx";
+import { type Json, rowOf, wholeOf } from "./record-summary.ts";
 
-/** Longest record shown in full, in characters. */
+/** Longest line shown of what is no record, in characters. */
 const WHOLE_MAX = 20_000;
 
-/**
- * A record as a row that opens to show all of it. Any value works; text that is no JSON is shown as
- * it is.
- */
-export const RecordRow: FC<{
+interface RowProps extends Omit<DetailsProps, "record"> {
+  /** Any value. Text that is no JSON is shown as it is. */
   record: unknown;
   /** Its line in the object. */
-  number?: number;
-  /** Where it came from; absent, or empty: unknown. */
-  source?: string | undefined;
+  number?: number | undefined;
   /** Only its beginning is present. */
-  truncated?: boolean;
-}> = ({ record, number, source = "", truncated }) => {
-  const isText = typeof record === "string";
-  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
+  truncated?: boolean | undefined;
+  isOpen?: boolean | undefined;
+}
+
+/** A record as a row that opens to show all of it; of those on a page, one at a time. */
+export const RecordRow: FC<RowProps> = ({ record, number, truncated, isOpen, ...more }) => {
+  const text = typeof record === "object" && record !== null ? null : wholeOf(record);
   return (
-    <details class="record">
+    <details class="record" name="record" open={isOpen}>
       <summary>
-        {number !== undefined && <span class="record-number quiet">{number}</span>}{" "}
-        {atMs !== null && <Time at={atMs} />}{" "}
-        {outcome !== "" && (
-          <State kind={kind}>
-            <Foreign text={outcome} />
-          </State>
-        )}{" "}
-        {script !== "" && <Foreign as="span" class="record-script" text={script} />}{" "}
-        {source !== "" && <Foreign as="span" class="quiet" text={source} />}{" "}
-        {event !== "" && <Foreign as="span" class="mono" text={event} />}
-        {line !== "" && (
-          <span class="record-line">
-            {lineKind === "quiet" ? (
-              <Foreign text={line} />
-            ) : (
-              <span class={`state ${lineKind}`}>
-                <Foreign text={line} />
-              </span>
-            )}
-            {more > 0 && <span class="quiet"> +{more}</span>}
+        {raw(rowOf(text ?? record, more.source ?? ""))}
+        {(number !== undefined || truncated) && (
+          <span class="record-number quiet">
+            {number} {truncated && "(truncated)"}
           </span>
         )}
-        {isText && <Foreign as="span" class="mono" text={record.slice(0, 300)} />}
-        {!isText && atMs === null && outcome === "" && script === "" && event === "" && line === "" && (
-          <Foreign as="span" class="mono" text={wholeOf(record).slice(0, 300)} />
-        )}
-        {truncated === true && <span class="quiet"> (truncated)</span>}
       </summary>
-      {typeof record === "object" && record !== null && <Thrown record={record as Record<string, unknown>} />}
-      <Foreign as="pre" class="whole" text={wholeOf(record)} max={WHOLE_MAX} />
+      {text === null ? (
+        <RecordDetails {...more} record={record as Json} />
+      ) : (
+        <div id={more.id}>
+          <Foreign as="pre" class="text" text={text} max={WHOLE_MAX} />
+        </div>
+      )}
     </details>
   );
 };
 
 /** A list of records. @param label for screen readers. */
-export const Records: FC<{
-  label: string;
-  records: readonly { record: unknown; number?: number; source?: string | undefined; truncated?: boolean }[];
-}> = ({ label, records }) => (
+export const Records: FC<{ label: string; records: readonly Omit<RowProps, "id">[] }> = ({ label, records }) => (
   <ol class="records" aria-label={label}>
-    {records.map((each) => (
-      <li id={each.number === undefined ? undefined : `line-${each.number}`}>
-        <RecordRow {...each} />
+    {records.map((each, i) => (
+      <li>
+        <RecordRow id={each.number === undefined ? `record-${i + 1}` : `line-${each.number}`} {...each} />
       </li>
     ))}
   </ol>

@@ -1,10 +1,10 @@
 import type { FC } from "hono/jsx";
 import { duration, stamp } from "../../../base/words.ts";
 
-/** A time in UTC, to the second. @param at in ms since the epoch, or RFC 3339. */
-export const Time: FC<{ at: number | string; short?: boolean }> = ({ at, short }) => {
+/** A time in UTC, to the second, or as far apart. @param at in ms since the epoch, or RFC 3339. */
+export const Time: FC<{ at: number | string; short?: boolean; stepMs?: number }> = ({ at, short, stepMs = 1_000 }) => {
   const iso = new Date(at).toISOString();
-  const text = stamp(at, 1_000).slice(short === true ? 11 : 0);
+  const text = stamp(at, stepMs).slice(short === true ? 11 : 0);
   return (
     <time datetime={iso} title={iso}>
       {text} UTC

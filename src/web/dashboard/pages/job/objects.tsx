@@ -11,7 +11,7 @@ import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
 import { jobPath, jobTrail, objectState, reasonWords } from "./job-text.ts";
 
 const OBJECTS_PER_PAGE = 50;
-const LINES_PER_PAGE = 50;
+export const LINES_PER_PAGE = 20;
 
 const needs = { permission: "logs:read" } as const;
 

@@ -2,7 +2,8 @@ import { type Platform, within } from "../../../../base/platform.ts";
 import { readWants } from "../../../../operate/live/wants.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import type { InnerApi } from "../../inner-api.ts";
-import { type Asked, filterOf, NOTHING, questionOf } from "../search/address.ts";
+import type { PageContext } from "../../page.ts";
+import { type Asked, askedOf, filterOf, NOTHING, questionOf } from "../search/address.ts";
 
 export interface Recent {
   /** Newest first. `source`: where it came from, "" where that is unknown. */
@@ -25,7 +26,10 @@ const AHEAD_MS = 60_000;
  * where there are none in time, those that are held in memory.
  */
 export async function lastRecords(api: InnerApi, asked: Asked, platform: Platform): Promise<Recent> {
-  const records = await searched(api, asked, platform);
+  const now = platform.now();
+  const question = questionOf({ ...NOTHING, q: asked.q, filter: filterOf(asked) }, now);
+  const until = new Date(now + AHEAD_MS).toISOString();
+  const records = await searched(api, { ...question, until, limit: RECORDS_MAX }, platform);
   return records.length > 0 ? { records, from: "search" } : { records: await held(api, asked), from: "memory" };
 }
 
@@ -41,21 +45,25 @@ export async function held(api: InnerApi, asked: Asked): Promise<Recent["records
     .reverse();
 }
 
+/** The record that an address of the search is about; null: it is not found in time. */
+export async function recordAt({ api, platform }: PageContext, path: string): Promise<unknown> {
+  const asked = askedOf(new URLSearchParams(path.slice(path.indexOf("?")))) ?? NOTHING;
+  const [found] = await searched(api, { ...questionOf(asked, platform.now()), limit: 1 }, platform);
+  return found?.record ?? null;
+}
+
 /**
  * What a search finds in time: what it reads is bounded by that alone. None if it is refused, as it
  * is when the viewer has other searches under way.
  */
-async function searched(api: InnerApi, asked: Asked, platform: Platform): Promise<Recent["records"]> {
-  const now = platform.now();
-  const question = questionOf({ ...NOTHING, q: asked.q, filter: filterOf(asked) }, now);
-  const until = new Date(now + AHEAD_MS).toISOString();
-  const { ok, body } = await api.raw("POST", "/logship/search", { ...question, until, limit: RECORDS_MAX });
+async function searched(api: InnerApi, question: object, platform: Platform): Promise<Recent["records"]> {
+  const { ok, body } = await api.raw("POST", "/logship/search", question);
   if (!ok || body === null) {
     await body?.cancel();
     return [];
   }
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  const [records, untilMs]: [{ record: unknown; source: string }[], number] = [[], now + SEARCH_MS];
+  const [records, untilMs]: [{ record: unknown; source: string }[], number] = [[], platform.now() + SEARCH_MS];
   let [rest, units] = ["", 0];
   while (units < UNITS_MAX) {
     const read = await within(Math.max(0, untilMs - platform.now()), reader.read(), null);

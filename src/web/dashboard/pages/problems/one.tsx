@@ -10,6 +10,10 @@ import { Bars, type Series } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Facts, figures, Panel, Table } from "../../parts/panel.tsx";
+import { Records } from "../../parts/record.tsx";
+import { RecordDetails } from "../../parts/record-details.tsx";
+import { inItsTime } from "../../parts/record-links.ts";
+import type { Json } from "../../parts/record-summary.ts";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FunctionVersionView } from "../../views/account.ts";
@@ -17,9 +21,19 @@ import { loadVersions, marksOf } from "../functions/health.tsx";
 import { functionPath, hasPath } from "../functions/logging.tsx";
 import { Ranges } from "../job/health.tsx";
 import { bucketOf, oneOf, RANGES, startOf } from "../job/series.ts";
+import { recordAt } from "../live/recent.ts";
 import { exactly, searchPath } from "../search/address.ts";
 import { problemsPath } from "./list.tsx";
-import { errorText, Marks, ProblemState, RecordLink, recordsPath, recordsQuery, versionName } from "./words.tsx";
+import {
+  errorText,
+  Marks,
+  ProblemState,
+  pathTo,
+  RecordLink,
+  recordsPath,
+  recordsQuery,
+  versionName,
+} from "./words.tsx";
 
 /** Bars of five minutes. */
 const SLOTS_SHOWN = 72;
@@ -50,8 +64,23 @@ export async function problemView(page: PageContext): Promise<View> {
         <Chart of={problem} {...{ span, nowMs, tags, versions }} />
       </Panel>,
       <Versions of={problem} tags={tags} />,
+      endRecords(page, problem),
     ],
   };
+}
+
+/** Its latest record, and the first as a row: what is shipped, and found in time. */
+async function endRecords(page: PageContext, { first_record, last_record }: ProblemDetails): Promise<Child> {
+  const [latestAt, firstAt] = [pathTo(last_record), pathTo(first_record)];
+  const latest = await recordAt(page, latestAt);
+  const first = firstAt === latestAt ? null : await recordAt(page, firstAt);
+  return latest === null ? null : (
+    <Panel id="latest" title="Latest record">
+      <RecordDetails id="record-latest" record={latest as Json} links={inItsTime(latest)} />
+      {first !== null && <h3>First record</h3>}
+      {first !== null && <Records label="First record" records={[{ record: first }]} />}
+    </Panel>
+  );
 }
 
 /** The shortest time that has the latest record. */

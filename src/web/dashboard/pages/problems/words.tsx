@@ -41,11 +41,15 @@ export const ProblemState: FC<{ of: Problem; nowMs: number }> = ({ of, nowMs }):
   );
 };
 
+/** The search for a record of a problem. */
+export function pathTo({ script, event_timestamp_ms: atMs, ray_id: rayId }: ProblemRecord): string {
+  return recordPath({ script, atMs, rayId });
+}
+
 /** A time of a problem that leads to its record. @param about says which, for screen readers. */
 export const RecordLink: FC<{ to: ProblemRecord; at: string; nowMs: number; about: string }> = (props) => {
-  const { script, event_timestamp_ms: atMs, ray_id: rayId } = props.to;
   return (
-    <a href={recordPath({ script, atMs, rayId })}>
+    <a href={pathTo(props.to)}>
       <Ago at={props.at} nowMs={props.nowMs} />
       <span class="unseen">: {props.about}</span>
     </a>

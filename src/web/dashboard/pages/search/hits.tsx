@@ -2,8 +2,7 @@ import { raw } from "hono/html";
 import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import { MINUTE_MS } from "../../../../base/time.ts";
-import { plural, stamp } from "../../../../base/words.ts";
-import { nameOf, SHORT_NAMES } from "../../../../formats/query/names.ts";
+import { plural } from "../../../../base/words.ts";
 import { quoted } from "../../../../formats/query/show.ts";
 import type { Facet } from "../../../../operate/search/count/facets.ts";
 import type { Rest, Row } from "../../../../operate/search/count/groups.ts";
@@ -24,40 +23,21 @@ import {
 } from "../../../../operate/search/words.ts";
 import type { PageContext } from "../../page.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Button, Form } from "../../parts/form.tsx";
-import { Empty, Notice, State } from "../../parts/panel.tsx";
-import { type Links, PIN_FORM, RecordDetails } from "../../parts/record-details.tsx";
-import type { Leaf } from "../../parts/record-filter.ts";
-import { summaryOf, tookWords } from "../../parts/record-summary.ts";
+import { Button, Form, may } from "../../parts/form.tsx";
+import { Empty, Notice } from "../../parts/panel.tsx";
+import { RecordRow } from "../../parts/record.tsx";
+import { inSearch, PIN_FORM } from "../../parts/record-links.ts";
 import type { Viewer } from "../../session.ts";
-import {
-  type Asked,
-  exactly,
-  FACETS,
-  facetsOf,
-  livePath,
-  narrowed,
-  PINS_MAX,
-  questionOf,
-  searchPath,
-  withValue,
-} from "./address.ts";
+import { LINES_PER_PAGE } from "../job/objects.tsx";
+import { type Asked, exactly, livePath, questionOf, searchPath } from "./address.ts";
 import { Facets } from "./figures.tsx";
 import { Refused } from "./question.tsx";
 
 /** Hits of one page. */
 const HITS_SHOWN = 100;
 
-/**
- * Of a search and a value that are longer together, in characters, there are no links: each of the
- * thousands on a page repeats both.
- */
-const LINK_MAX = 1_000;
-
 /** A longer address, in characters, is sent as a form: browsers and servers take some 8,000. */
 const ADDRESS_MAX = 4_000;
-
-const LINES_PER_PAGE = 50;
 
 type Json = Record<string, unknown>;
 
@@ -107,7 +87,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     const hits = lines.filter((line) => line.type === "hit");
     const progress = lines.findLast((line) => line.type === "progress");
     const end = lines.find((line) => line.type === "end");
-    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={isOne} />;
+    if (hits.length > 0) yield <Hits {...{ hits, asked, isOne, viewer }} from={shown} />;
     shown += hits.length;
     if (progress !== undefined) yield <Progress {...progress} shown={shown} />;
     if (end === undefined) continue;
@@ -201,104 +181,32 @@ interface HitsProps {
   asked: Asked;
   /** The search is for one record, by its moment or as the first of a minute: it is open. */
   isOne: boolean;
+  viewer: Viewer;
 }
 
-const Hits: FC<HitsProps> = ({ hits, from, asked, isOne }) => (
+const Hits: FC<HitsProps> = ({ hits, from, asked, isOne, viewer }) => (
   <ol class="records" start={from + 1}>
-    {hits.map((hit, i) => (
-      <li>
-        <HitRow hit={hit} id={`hit-${from + i + 1}`} asked={asked} isOpen={isOne && from + i === 0} />
-      </li>
-    ))}
+    {hits.map((hit, i) => {
+      const { job_id, object, line, record, also_in } = hit;
+      const at = `/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`;
+      return (
+        <li>
+          <RecordRow
+            id={`hit-${from + i + 1}`}
+            record={record}
+            isOpen={isOne && from + i === 0}
+            links={inSearch(asked)}
+            job={may(viewer, "logs:edit") ? job_id : undefined}
+          >
+            {object === null ? <span class="quiet">{placeWords(hit)}</span> : <a href={at}>{placeWords(hit)}</a>}
+            {also_in.length > 0 && <span class="quiet">{alsoInWords(hit)}</span>}
+            <Button type="button" class="small" data-close label="Close" />
+          </RecordRow>
+        </li>
+      );
+    })}
   </ol>
 );
-
-const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ hit, id, asked, isOpen }) => {
-  const { record } = hit;
-  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
-  return (
-    <details class="hit" name="hit" id={id} open={isOpen}>
-      <summary>
-        <span class="hit-time">{atMs !== null && stamp(atMs, 1).slice(5)}</span>
-        <State kind={kind}>
-          <Foreign text={outcome} max={40} />
-        </State>
-        <strong>
-          <Foreign text={script} max={60} />
-        </strong>
-        <span class="quiet figures">{tookWords(record)}</span>
-        <span class="mono">
-          <Foreign text={event} max={200} />
-        </span>
-        <span class={lineKind === "quiet" ? "quiet" : `state ${lineKind}`}>
-          <Foreign text={line} max={200} />
-          {more > 0 && ` +${more}`}
-        </span>
-      </summary>
-      <RecordDetails id={id} record={record} links={(leaf) => linksOf(leaf, asked)}>
-        <Ways hit={hit} atMs={atMs} />
-      </RecordDetails>
-    </details>
-  );
-};
-
-/** Of a value: to records with it, and without; null: there are none. */
-function linksOf({ path, text, condition }: Leaf, asked: Asked): Links | null {
-  if (asked.q.length + asked.filter.length + text.length > LINK_MAX) return null;
-  const name = condition?.key ?? path;
-  // Of texts in lists, and of long ones, parts are asked for.
-  const isWhole = condition?.operator !== "contains" || name === "ScriptTags";
-  const pin = isWhole && canPin(name, asked) ? { pin: name } : {};
-  if (condition !== null)
-    return {
-      is: searchPath(narrowed(asked, condition, false)),
-      isNot: searchPath(narrowed(asked, condition, true)),
-      ...pin,
-    };
-  const [is, isNot] = [false, true].map((isAgainst) => withValue(asked, name, text, isAgainst));
-  return !name.startsWith("Fields.") || !is || !isNot ? null : { is: searchPath(is), isNot: searchPath(isNot), ...pin };
-}
-
-/** These are counted anyway, under short names. */
-const COUNTED = FACETS.flatMap((name) => {
-  const [where] = SHORT_NAMES[name];
-  return where.path.join(".");
-});
-
-function canPin(name: string, asked: Asked): boolean {
-  const pinned = facetsOf(asked);
-  if (pinned.length === FACETS.length + PINS_MAX || name.includes(",") || COUNTED.includes(name)) return false;
-  return nameOf(name) !== null && !pinned.includes(name);
-}
-
-/** Where a record leads to. */
-const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit, atMs }) => {
-  const { job_id, object, line, record } = hit;
-  const around = (ms: number) => exactly((atMs ?? 0) - ms, (atMs ?? 0) + ms);
-  const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
-  const { ScriptName: script } = record;
-  return (
-    <p class="ways">
-      {object === null ? (
-        <span class="quiet">{placeWords(hit)}</span>
-      ) : (
-        <a href={`/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`}>
-          {placeWords(hit)}
-        </a>
-      )}
-      {hit.also_in.length > 0 && <span class="quiet">{alsoInWords(hit)}</span>}
-      {atMs !== null && typeof ray === "string" && ray !== "" && (
-        <a href={searchPath({ q: `ray:${quoted(ray)}`, ...around(300_000), order: "oldest" })}>
-          Same request in other Workers
-        </a>
-      )}
-      {atMs !== null && typeof script === "string" && (
-        <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
-      )}
-      <Button type="button" class="small" data-close label="Close" />
-    </p>
-  );
-};
 
 const End: FC<{
   end: Extract<Line, { type: "end" }>;

@@ -4,6 +4,7 @@ import type { Message } from "../../../api/envelope.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, figures, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Records, recordOfLine } from "../../parts/record.tsx";
 import { optionsOf, type ShippingBody } from "./body.ts";
 
 export type PreviewView = PreviewResult;
@@ -11,7 +12,7 @@ export type PreviewView = PreviewResult;
 /** Notes of the API that the panel already says in its own words. */
 const SAID = /^(?:the sample is an example|there are no recent events in memory)/;
 
-/** Records shown, and characters of each. */
+/** Records shown, and characters of each request. */
 const SHOWN = 20;
 const SHOWN_CHARACTERS = 4_000;
 
@@ -191,18 +192,7 @@ const Written: FC<{ preview: PreviewView }> = ({ preview: { records, kept, objec
   return (
     <>
       <h3>Output</h3>
-      <section class="scroll" tabindex={0} aria-label="Output">
-        <pre>
-          <code>
-            {shown.map(({ text }) => (
-              <>
-                <Foreign text={text.replace(/\n$/, "")} max={SHOWN_CHARACTERS} />
-                {"\n"}
-              </>
-            ))}
-          </code>
-        </pre>
-      </section>
+      <Records label="Output" records={shown.map(({ text }) => ({ record: recordOfLine(text.replace(/\n$/, "")) }))} />
       {kept > shown.length && <p class="quiet">… and {plural(kept - shown.length, "more record")}.</p>}
       <Table
         caption="Objects"
