@@ -36,7 +36,7 @@ export async function searchSums(
       const asked = shard.searchCounts() as Promise<unknown> as Promise<SearchSum[]>;
       return checked(ANSWER.Searches, await answered(`shard ${n}`, ASK_MS, asked));
     } catch (error) {
-      log.warn("a shard does not tell its counts of searches", { shard: n, error: errorText(error) });
+      log.warn("a shard does not say what it knows", { shard: n, error: errorText(error) });
       silent.push(n);
       return [];
     }

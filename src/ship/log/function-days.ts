@@ -1,4 +1,7 @@
+import { Tables } from "../../base/storage/sql.ts";
+import { HOUR_MS } from "../../base/time.ts";
 import { addedSketch, type Sketch } from "./function-health.ts";
+import { ofKey, SUMMED } from "./health-keys.ts";
 
 /** How many hours a day of a function has, the one that is not over included. */
 export const DAY_HOURS = 24;
@@ -54,6 +57,43 @@ export function daysOf(pieces: Iterable<DayPiece>, last: number): FunctionDay[] 
     days.set(scriptName, latest.lastMs > day.lastMs ? Object.assign(day, latest) : day);
   }
   return [...days.values()];
+}
+
+/** What days have of hours in rows: of those that are over it is read once, as pages ask often. */
+export class DayHours extends Tables {
+  readonly #read = new Map<number, readonly DayPiece[]>();
+
+  /** @param folded all hours before this one are over. */
+  *of(from: number, last: number, folded: number): Generator<DayPiece> {
+    for (const hour of this.#read.keys()) if (hour < from) this.#read.delete(hour);
+    for (let hour = from; hour <= last; hour++) {
+      const pieces = this.#read.get(hour) ?? this.#rows(hour);
+      if (hour < folded) this.#read.set(hour, pieces);
+      yield* pieces;
+    }
+  }
+
+  /** To be called when the rows of an hour change. */
+  delete(hour: number): void {
+    this.#read.delete(hour);
+  }
+
+  clear(): void {
+    this.#read.clear();
+  }
+
+  /** Only what a list shows: an hour of a function is up to some kB. */
+  #rows(hour: number): DayPiece[] {
+    const rows = this.sql.all<{ key: string; last: number | null; tag: string | null } & Counts>`
+      SELECT function AS key, health ->> '$.lastMs' AS last, health ->> '$.tag' AS tag,
+        health ->> '$.failed' AS failed,
+        (SELECT coalesce(sum(value ->> '$.count'), 0) FROM json_each(health, '$.outcomes')) AS events
+      FROM function_health WHERE hour = ${hour} AND function <> ${SUMMED}`;
+    return rows.map(({ key, last, tag, events, failed }) => {
+      const latest = { lastMs: last ?? hour * HOUR_MS, tag: tag ?? "" };
+      return { ...ofKey(key), ...latest, hour, isNow: false, events, failed };
+    });
+  }
 }
 
 function addedDay(a: FunctionDay, b: FunctionDay): FunctionDay {

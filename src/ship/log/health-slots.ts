@@ -4,7 +4,7 @@ import { HOUR_MS, hourOf } from "../../base/time.ts";
 import { fairly } from "../../formats/record/shares.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
-import { badness, type Counts, DAY_HOURS, type DayPiece, daysOf, type FunctionDay } from "./function-days.ts";
+import { badness, type Counts, DAY_HOURS, DayHours, type DayPiece, daysOf, type FunctionDay } from "./function-days.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH, storedHealth, withoutProblems } from "./function-health.ts";
 import { FunctionVersions, type VersionSeen } from "./function-versions.ts";
 import { functionKeyOf, keyOf, named, ofKey, type Ran, type RanIn, SUMMED, textOnce } from "./health-keys.ts";
@@ -76,6 +76,7 @@ interface Gathered {
  */
 export class HealthSlots extends Tables {
   readonly #versions: FunctionVersions;
+  readonly #days: DayHours;
   /** null: it is in the row. */
   #held: Gathered | null = null;
   /** Of slots that are rows, see {@link counts}: they are read once. */
@@ -84,12 +85,14 @@ export class HealthSlots extends Tables {
   constructor(sql: SqlStorage) {
     super(sql);
     this.#versions = new FunctionVersions(sql);
+    this.#days = new DayHours(sql);
   }
 
   /** To be called when a transaction failed: what is held in memory is read again. */
   load(): void {
     this.#held = null;
     this.#counts.clear();
+    this.#days.clear();
   }
 
   /**
@@ -194,16 +197,7 @@ export class HealthSlots extends Tables {
 
   *#ofDay(nowMs: number): Generator<DayPiece> {
     const from = hourOf(nowMs) - DAY_HOURS + 1;
-    // Only what a list shows: an hour of a function is up to some kB.
-    const rows = this.sql.each<{ at: number; key: string; last: number | null; tag: string | null } & Counts>`
-      SELECT hour AS at, function AS key, health ->> '$.lastMs' AS last, health ->> '$.tag' AS tag,
-        health ->> '$.failed' AS failed,
-        (SELECT coalesce(sum(value ->> '$.count'), 0) FROM json_each(health, '$.outcomes')) AS events
-      FROM function_health WHERE hour >= ${from} AND function <> ${SUMMED}`;
-    for (const { at: hour, key, last, tag, events, failed } of rows) {
-      const latest = { lastMs: last ?? hour * HOUR_MS, tag: tag ?? "" };
-      yield { ...ofKey(key), ...latest, hour, isNow: false, events, failed };
-    }
+    yield* this.#days.of(from, hourOf(nowMs), this.#gathered().folded);
     const open = Math.max(from, this.#gathered().folded) * SLOTS_PER_HOUR;
     const [slot, lately] = [slotOf(nowMs), slotOf(nowMs) - SLOTS_LATELY + 1];
     const piece = ({ at, key, health }: Found, isInHour: boolean): DayPiece => ({
@@ -222,6 +216,7 @@ export class HealthSlots extends Tables {
     const all = hours(firstHour(nowMs), hourOf(nowMs) + 1);
     this.sql.run`DELETE FROM function_health WHERE hour IN (${all}) AND ${named(scriptName)}`;
     this.#versions.forget(scriptName);
+    this.#days.clear();
     const isOther = (key: string): boolean => key === SUMMED || ofKey(key).scriptName !== scriptName;
     // One by one: together they may be more than the memory.
     for (const { slot } of this.sql.all<{ slot: number }>`SELECT slot FROM function_slot`)
@@ -312,6 +307,7 @@ export class HealthSlots extends Tables {
   }
 
   #toHour(hour: number, entries: Entries): void {
+    this.#days.delete(hour);
     const rows = this.sql.all<{ key: string; health: string }>`
       SELECT function AS key, health FROM function_health WHERE hour = ${hour}`;
     const before = new Map(rows.map(({ key, health }) => [key, readRan(health, hour * HOUR_MS)]));

@@ -39,6 +39,8 @@ it("each hour is that of its health, however much has become rows, with straggle
       await take(name, step < 30 ? "v1" : "v2", went(step, name === "shop" ? step % 4 : 0, 3), nowMs, step % 2);
     // It was taken in two hours ago, and comes now.
     if (step % 9 === 8) await take("shop", "v1", went(7, 2, 3), nowMs - 2 * HOUR_MS, 0);
+    // What is read of an hour is kept, until a straggler comes.
+    await new LogShards(env, [0, 1]).functionDays();
     clock.advance(29 * MINUTE_MS);
   }
   const nowMs = clock.nowMs();
@@ -68,6 +70,18 @@ it("each hour is that of its health, however much has become rows, with straggle
       day.scriptName === "late" ? ["v9", nowMs] : ["v2", nowMs - 29 * MINUTE_MS],
     );
   }
+});
+
+it("a function that is forgotten is in no hour of it", async () => {
+  const clock = setClock(NOON);
+  for (const name of ["shop", "till"]) await take(name, "", went(3, 1, 3), NOON, 0);
+  clock.advance(3 * HOUR_MS);
+  await take("till", "", went(1, 0, 3), clock.nowMs(), 0);
+  const log = new LogShards(env, [0]);
+  const names = async () => (await log.functionDays()).map(({ scriptName }) => scriptName).sort();
+  expect(await names()).toEqual(["shop", "till"]);
+  await log.each((each) => each.forgetFunction("shop"));
+  expect(await names()).toEqual(["till"]);
 });
 
 it("the list begins with what fails now, then with what failed in the day; the rest by how busy it is", async () => {
