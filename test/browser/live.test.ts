@@ -142,7 +142,7 @@ it("shows a record in full, by keyboard alone, with nothing in it obeyed", async
   await page.waitForURL(/filter=.*%21eq/);
   await dialog.waitFor({ state: "hidden" });
   await page.locator("#live-what input[value=ScriptName]").waitFor({ state: "attached" });
-  expect(await rows(page).filter({ hasText: "other" }).count()).toBe(0);
+  await expect.poll(() => rows(page).filter({ hasText: "other" }).count(), SOON).toBe(0);
   expect(await rows(page).count()).toBeGreaterThan(0);
   expect(said).toEqual([]);
   await page.context().close();

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parseFilter } from "../../src/formats/filter/parse.ts";
 import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
 import { readWants } from "../../src/operate/live/wants.ts";
-import { recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
+import { curlOf, leavesOf, narrowed, recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
 import { recordTexts } from "../../src/web/dashboard/parts/record-summary.ts";
 
 it("the texts of a record are the same in a browser, which has their source alone", () => {
@@ -60,7 +60,7 @@ describe("in a browser", () => {
   };
 
   it("each value that a filter can name leads to a filter for it, and one against it", () => {
-    const leaves = there.leavesOf(RECORD);
+    const leaves = leavesOf(RECORD);
     const named = leaves.flatMap(({ condition, path }) => (condition === null ? [] : [[path, condition] as const]));
     const left = leaves.flatMap(({ condition, path }) => (condition === null ? [path] : []));
     expect(left).toEqual([
@@ -79,7 +79,7 @@ describe("in a browser", () => {
     for (const [path, condition] of named) {
       for (const before of ["", JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: "shop" } })]) {
         for (const isAgainst of [false, true]) {
-          const filter = there.narrowed(before, condition, isAgainst);
+          const filter = narrowed(before, condition, isAgainst);
           expect(parseFilter(filter, EXTRA_FIELDS).ok, filter).toBe(true);
           expect([path, passes(filter, RECORD)]).toEqual([path, !isAgainst]);
         }
@@ -107,7 +107,7 @@ describe("in a browser", () => {
   });
 
   it("a request becomes a command that a shell passes on as it is", () => {
-    const curl = (Method: string, URL: string) => there.curlOf({ Event: { Request: { Method, URL } } });
+    const curl = (Method: string, URL: string) => curlOf({ Event: { Request: { Method, URL } } });
     expect(curl("GET", "https://a.example/?q=[1-9]{a}")).toBe("curl --globoff 'https://a.example/?q=[1-9]{a}'");
     expect(curl("HEAD", "https://a.example/")).toBe("curl --globoff --head 'https://a.example/'");
     const evil = "https://a.example/'$(touch x)`id`!!\u001b[31m\u202e\n;rm -rf ~#\ud800é";
@@ -122,6 +122,6 @@ describe("in a browser", () => {
       ["", ""],
     ] as const)
       expect(curl(method, url)).toBeNull();
-    expect(there.curlOf({ Event: "x" })).toBeNull();
+    expect(curlOf({ Event: "x" })).toBeNull();
   });
 });

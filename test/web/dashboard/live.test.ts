@@ -51,10 +51,10 @@ describe("the live page", () => {
     expect(textOf((await (await Visitor.signedIn()).get("/live")).html)).toMatch(/bank\s+http:<i>ci /);
   });
 
-  it("lists twenty of them at most", async () => {
+  it("lists fifteen of them at most", async () => {
     await send({ events: 150 });
     const { html } = await (await Visitor.signedIn()).get("/live");
-    expect(html.slice(html.indexOf('id="recent"')).match(/<details class="record"/g)).toHaveLength(20);
+    expect(html.slice(html.indexOf('id="recent"')).match(/<details class="record"/g)).toHaveLength(15);
   });
 
   it("has the filters of jobs by name, and begins with what its address says", async () => {

@@ -231,7 +231,7 @@ async function recent({ api, query, platform }: PageContext, asked: Asked): Prom
               ? "Records of the last hour, newest first."
               : "Records from memory, newest first; a sample if many arrive."}
           </p>
-          <Records label="Recent records" records={records.slice(0, 20)} />
+          <Records label="Recent records" records={records.slice(0, 15)} />
         </>
       )}
     </Panel>

@@ -208,7 +208,10 @@ const IncidentTable = ({
     columns={["What", "State", "About", "Began", "Lasted", figures("Recurred"), ""]}
     rows={incidents.map((each) => [
       <>
-        <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code> <LinksOf of={each} />
+        <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code>
+        <div class="ways">
+          <LinksOf of={each} />
+        </div>
       </>,
       <IncidentState of={each} />,
       <Subject of={each} viewer={viewer} names={names} />,
