@@ -6,16 +6,16 @@ import { startCommand } from "./command.ts";
 
 const canSeeProcesses = process.platform === "linux";
 
-/** Outcome, Worker and event: a line of each kind, but for how long it took. */
+/** Status or outcome, Worker and event: a line of each kind, but for how long it took. */
 const KINDS = [
-  "ok         sample-shop  GET http://localhost:",
-  "exception  sample-shop  GET http://localhost:",
-  "ok         sample-shop  rpc quote",
-  "ok         sample-shop  rpc hold",
-  "ok         sample-shop  queue sample-parcels (1)",
-  "ok         sample-shop  alarm",
-  "ok         sample-shop  cron 0 3 * * *",
-  "exception  sample-shop  cron 0 4 1 * *",
+  "200            sample-shop  GET /orders/1",
+  "exception      sample-shop  GET /checkout",
+  "ok             sample-shop  rpc quote",
+  "ok             sample-shop  rpc hold",
+  "ok             sample-shop  queue sample-parcels (1)",
+  "ok             sample-shop  alarm",
+  "ok             sample-shop  cron 0 3 * * *",
+  "exception      sample-shop  cron 0 4 1 * *",
 ];
 
 /** They take the demo's ports, unless those are in use already. */

@@ -77,9 +77,9 @@ describe("what the demo shows", () => {
     expect(objectLines(shown, recordsOf(shown))).toEqual([
       "demo/20261120/x.log.gz",
       `  2 records, ${shown.bytes.length} bytes of gzip`,
-      `  2026-11-20 09:30:00.007  ok         shop  GET ${SAMPLE}/orders/1?event=a 200`,
+      "  2026-11-20 09:30:00.007  200            shop  GET /orders/1?event=a  localhost:8788",
       "                           info: one {} +2",
-      `  2026-11-20 09:30:00.007  exception  shop  GET ${SAMPLE}/orders/1?event=a 200`,
+      "  2026-11-20 09:30:00.007  200 exception  shop  GET /orders/1?event=a  localhost:8788",
       "                           TypeError: no +3",
     ]);
   });

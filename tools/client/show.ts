@@ -23,7 +23,7 @@ export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
 export function recordText(record: Record<string, unknown>, place = ""): string {
   const { atMs, state, script, took, event, host, line, more } = summaryOf(record);
   const time = (atMs === null ? "" : stamp(atMs, 1)).padEnd(23);
-  const parts = [oneLine(state).padEnd(9), oneLine(script), took, oneLine(event), oneLine(host)];
+  const parts = [oneLine(state).padEnd(13), oneLine(script), took, oneLine(event), oneLine(host)];
   const head = `${[time, ...parts.filter((part) => part !== "")].join("  ")}${place}`;
   return line === "" ? head : `${head}\n${"".padEnd(25)}${oneLine(line)}${more > 0 ? ` +${more}` : ""}`;
 }

@@ -139,7 +139,7 @@ export function goneKinds(
  * How long after it is quiet a kind is looked at, in ms: the check of the cron may come before, and
  * see that it goes on. With the check that confirms it, it is told within two minutes.
  */
-const LOOK_AFTER_MS = MINUTE_MS;
+const LOOK_AFTER_MS = 10_000;
 
 /** The least time to the next check while the queue may hide what came, in ms. */
 const LOOK_AGAIN_MS = 5_000;

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { JobReader } from "../../../src/index.ts";
 import { type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
-import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
 import { job, snapshot } from "../consumer/scripted.ts";
 import {
@@ -27,11 +27,11 @@ import {
 const POSITION = NOON * 1_024;
 const YEAR = 365 * 86_400_000 * 1_024;
 
-let clock: ReturnType<typeof setClock>;
+let clock: ReturnType<typeof setSteadyClock>;
 let plane: Control;
 let errors: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {
-  clock = setClock(NOON);
+  clock = setSteadyClock(NOON);
   plane = control([job(1), job(2)]);
   // A block is dropped as soon as it is read.
   keepHours(0);

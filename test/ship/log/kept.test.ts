@@ -7,7 +7,7 @@ import { recordLine } from "../../../src/formats/record/encode.ts";
 import { Live } from "../../../src/operate/live/live.ts";
 import { JOB_KNOWN_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
-import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
 import { id, job, snapshot } from "../consumer/scripted.ts";
 import {
@@ -30,10 +30,10 @@ import {
 const DAY_MS = 86_400_000;
 const from = (fromMs: number, untilMs: number | null = null) => ({ windows: [{ fromMs, untilMs }] });
 
-let clock: ReturnType<typeof setClock>;
+let clock: ReturnType<typeof setSteadyClock>;
 let plane: Control;
 beforeEach(() => {
-  clock = setClock(NOON);
+  clock = setSteadyClock(NOON);
   plane = control();
   // What is read, tests read.
   readers(() => ({}));

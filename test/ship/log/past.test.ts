@@ -6,17 +6,17 @@ import type { ShardJobStatus } from "../../../src/ship/log/shard-answers.ts";
 import { JOB_KNOWN_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { noise } from "../../formats/record/samples.ts";
 import { KEPT_MS } from "../../support/runtime/keeping.ts";
-import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { NOON, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { job, record, snapshot } from "../consumer/scripted.ts";
 import { control, gotOf, message, open, page, readers, rowsOf, shard, stateOf } from "./shard.ts";
 
 const DAY_MS = 86_400_000;
 
-let clock: ReturnType<typeof setClock>;
+let clock: ReturnType<typeof setSteadyClock>;
 let errors: ReturnType<typeof vi.spyOn>;
 let version: number;
 beforeEach(() => {
-  clock = setClock(NOON);
+  clock = setSteadyClock(NOON);
   control();
   // What is read, tests read.
   readers(() => ({}));

@@ -49,7 +49,7 @@ describe("what is expected of a function", () => {
     const queue = { event_type: "queue", cron: null, every_minutes: 10, by: "set", last_event: null };
     expect(answer.body.result).toEqual({
       id: "shop",
-      kinds: [{ ...queue, quiet_after: at(NOON + 20 * MINUTE + 45_000) }],
+      kinds: [{ ...queue, quiet_after: at(NOON + 20 * MINUTE + 20_000) }],
     });
     const oracle = new Oracle({ at: NOON });
     await come(oracle, NOON, cronRun(NOON));
@@ -58,11 +58,11 @@ describe("what is expected of a function", () => {
     clock.advance(MINUTE);
     expect(await read()).toMatchObject([
       { event_type: "fetch", every_minutes: null, by: null, last_event: at(NOON + 1_000), quiet_after: null },
-      { event_type: "scheduled", cron: TEN, by: "cron", quiet_after: at(NOON + 20 * MINUTE + 45_000) },
+      { event_type: "scheduled", cron: TEN, by: "cron", quiet_after: at(NOON + 20 * MINUTE + 20_000) },
       queue,
     ]);
     await put({ event_type: "queue", every_minutes: 60 });
-    expect((await read())[2]).toMatchObject({ every_minutes: 60, quiet_after: at(NOON + 121 * MINUTE + 46_000) });
+    expect((await read())[2]).toMatchObject({ every_minutes: 60, quiet_after: at(NOON + 121 * MINUTE + 21_000) });
     await put({ event_type: "queue", every_minutes: null });
     await put({ event_type: "scheduled", cron: TEN, every_minutes: null });
     expect(await read()).toMatchObject([{ event_type: "fetch" }]);
@@ -138,13 +138,13 @@ describe("a cron that stops while fetch goes on", () => {
       expect(await kindsQuiet()).toEqual([]);
     }
     const alarmMs = () => runInDurableObject(watch(env.WATCH), (_watch, { storage }) => storage.getAlarm());
-    expect(await alarmMs()).toBe(NOON + 20 * MINUTE + 45_001);
-    clock.advance(45_001);
+    expect(await alarmMs()).toBe(NOON + 20 * MINUTE + 30_000);
+    clock.advance(30_000);
     await runDurableObjectAlarm(watch(env.WATCH));
     expect(await kindsQuiet()).toMatchObject([
       { subject: { type: "function", name: "shop" }, event_kind: `cron ${TEN}`, since: at(NOON), incident: null },
     ]);
-    expect(await alarmMs()).toBe(NOON + 21 * MINUTE + 45_001);
+    expect(await alarmMs()).toBe(NOON + 21 * MINUTE + 30_000);
     clock.advance(MINUTE);
     await runDurableObjectAlarm(watch(env.WATCH));
     expect(await kindsQuiet()).toMatchObject([{ incident: expect.stringMatching(/^inc_/) }]);
