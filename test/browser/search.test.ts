@@ -154,9 +154,6 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
       expect(keys, `keys without a link ${name}`).toBeLessThan(40);
     }
   };
-  await follow("is failing: 20 of 80 requests");
-  await page.waitForURL("**/functions/checkout");
-  await page.locator("#forget").waitFor();
   await follow("First record");
   await showsTheStack(page);
   expect(keys).toBeLessThanOrEqual(12);
