@@ -38,7 +38,7 @@ export class Webhook implements AsyncDisposable {
     await new Promise<void>((resolve) => webhook.#server.listen(0, "127.0.0.1", resolve));
     const { port } = webhook.#server.address() as AddressInfo;
     const page = await stage.signedIn();
-    await page.goto("/status/webhook");
+    await page.goto("/alerts/webhook");
     await page.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${port}/hook`);
     await page.locator("main form button.primary").click();
     await page.getByText("whsec_").first().waitFor();

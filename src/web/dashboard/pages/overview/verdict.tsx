@@ -43,7 +43,7 @@ function said(status: StatusView | null, jobs: Jobs | null, viewer: Viewer): Chi
       <Notice kind="ok" title={wellSentence(jobs)}>
         {recovering !== null && (
           <p>
-            <a href="/status#incidents">{recovering}</a>
+            <a href="/incidents">{recovering}</a>
           </p>
         )}
       </Notice>

@@ -9,6 +9,7 @@ import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, IncidentView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
+import { ALERTS_AT, receiverPath } from "../alerts/view.tsx";
 import { functionPath } from "../functions/logging.tsx";
 
 /** Kinds of parts that do not answer: what only they know is missing. */
@@ -67,8 +68,7 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | 
           the alert <Foreign text={receiver.name} max={80} />
         </>
       );
-    if (!may(viewer, "logs:edit")) return <>{which}</>;
-    return <a href={receiver.id === 1 ? "/status/webhook" : `/status/alerts/${receiver.id}`}>{which}</a>;
+    return <a href={receiverPath(receiver.id)}>{which}</a>;
   }
   if (of.type === "account") return <>the account</>;
   if (of.type === "search")
@@ -135,7 +135,7 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
 const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
   messages_set_aside: { href: "/set-aside", label: "Entries on hold" },
   objects_set_aside: { href: "/set-aside", label: "Entries on hold" },
-  webhook_failing: { href: "/status/alerts", label: "Alerts" },
+  webhook_failing: { href: ALERTS_AT, label: "Alerts" },
 };
 
 const DESTINATION = { href: "/edit#destination", label: "Change the destination" };
@@ -155,7 +155,10 @@ const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> =
   replay_waiting: { href: "/replay", label: "Replays" },
 };
 
-const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject }, viewer }) => {
+export const Place: FC<{ of: Pick<FindingView, "kind" | "subject">; viewer: Viewer }> = ({
+  of: { kind, subject },
+  viewer,
+}) => {
   if (!may(viewer, "logs:edit")) return null;
   if (subject.type === "job" && Object.hasOwn(PLACES_OF_JOB, kind)) {
     const place = PLACES_OF_JOB[kind];
@@ -167,8 +170,9 @@ const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject },
   return place === undefined ? null : <a href={place.href}>{place.label}</a>;
 };
 
-/** The version, and links to the problem and the first record. */
-export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: { kind, links } }) => {
+/** The version, and links to the incident, the problem and the first record. */
+export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> & { incident?: string | null } }> = ({ of }) => {
+  const { kind, links, incident } = of;
   const { problem, first_record: first, version } = links ?? {};
   const place = first && { script: first.script_name, atMs: first.event_timestamp_ms, rayId: first.ray_id };
   return (
@@ -178,6 +182,7 @@ export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: {
           Version <Foreign text={version} max={80} />
         </span>
       )}
+      {incident && <a href={`/incidents/${incident}`}>Incident</a>}
       {problem !== undefined && <a href={problemPath(problem)}>Problem</a>}
       {place !== undefined && <a href={firstRecordPath(kind, place)}>First record</a>}
     </>
