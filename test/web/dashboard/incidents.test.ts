@@ -38,8 +38,6 @@ describe("the list", () => {
     const { html } = await admin.get("/incidents");
     const text = textOf(html);
     expect(text).toMatch(/recovering: over after 12:27:00 UTC job 1 12:00:00 UTC 12 min webhook/);
-    // What is seen comes first.
-    expect(text.indexOf("job 2")).toBeLessThan(text.indexOf("job 1"));
     expect(html.split('class="state bad"').length - 1).toBe(1);
     eyes.now([]);
     clock.advance(60_000);
@@ -48,6 +46,18 @@ describe("the list", () => {
     const later = await textAt("/incidents");
     const [now = "", past = ""] = later.split(" Over Past incidents");
     expect([now.includes("job 2"), past.includes("job 1"), past.includes("job 2")]).toEqual([true, true, false]);
+  });
+
+  it("has first what is seen now, errors before warnings, the latest of each first", async () => {
+    const [warning, early, late, gone] = [of(1, { severity: "warning" }), of(2), of(3), of(4)] as const;
+    await checkAt(0, [warning]);
+    await checkAt(2, [warning, gone, early]);
+    await checkAt(4, [warning, gone, early]);
+    await checkAt(6, [warning, gone, early, late]);
+    await checkAt(8, [warning, gone, early, late]);
+    await checkAt(10, [warning, early, late]);
+    const { html } = await admin.get("/incidents");
+    expect([...html.matchAll(/href="\/jobs\/(\d)"/g)].map(([, id]) => id)).toEqual(["3", "2", "1", "4"]);
   });
 
   it("comes in pages", async () => {
