@@ -161,37 +161,31 @@ function entriesOf(of: IncidentDetails, nowMs: number): Entry[] {
   ];
 }
 
+const EVENTS: Readonly<Record<IncidentDetails["events"][number]["type"], [Kind, string]>> = {
+  said: ["quiet", "Now says"],
+  worse: ["bad", "Became an error"],
+  gone: ["ok", "No longer seen"],
+  returned: ["warn", "Seen again"],
+  muted: ["quiet", "Muted"],
+  unmuted: ["quiet", "Unmuted"],
+};
+
 function entryOf({ at, type, summary, by = null, until }: IncidentDetails["events"][number], nowMs: number): Entry {
-  const who = by !== null && (
+  const [kind, words] = EVENTS[type];
+  const isUntilOver = until !== undefined && Date.parse(until) === UNTIL_OVER_MS;
+  const what = (
     <>
-      {" "}
-      by <Foreign text={by} max={120} />
+      {words}
+      {by !== null && (
+        <>
+          {" "}
+          by <Foreign text={by} max={120} />
+        </>
+      )}
+      {until !== undefined && ` until ${isUntilOver ? "it is over" : untilWords(until, nowMs)}`}
     </>
   );
-  switch (type) {
-    case "said":
-      return { at, kind: "quiet", what: "Now says", text: summary ?? "" };
-    case "worse":
-      return { at, kind: "bad", what: "Became an error", text: summary ?? "" };
-    case "gone":
-      return { at, kind: "ok", what: "No longer seen" };
-    case "returned":
-      return { at, kind: "warn", what: "Seen again" };
-    case "unmuted":
-      return { at, kind: "quiet", what: <>Unmuted{who}</> };
-    case "muted":
-      return {
-        ...{ at, kind: "quiet" },
-        what: (
-          <>
-            Muted{who}{" "}
-            {until !== undefined && Date.parse(until) !== UNTIL_OVER_MS
-              ? `until ${untilWords(until, nowMs)}`
-              : "until it is over"}
-          </>
-        ),
-      };
-  }
+  return { at, kind, what, ...(summary !== undefined && { text: summary }) };
 }
 
 /** A receiver's answer. */
