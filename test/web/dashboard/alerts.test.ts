@@ -187,11 +187,12 @@ describe("the alerts", () => {
     const { id } = (await save(SCRIPT)).body.result;
     await admin.submit(AT, { format: "slack", name: "room", address: SLACK, routes: `shop-*, search ${id}` });
     await admin.submit(AT, { format: "slack", name: "pager", address: SLACK, routes: "search 99" });
+    await admin.submit(AT, { format: "slack", name: "night", address: SLACK, errors_only: "true" });
     const { html } = await admin.get(AT);
     expect(html).not.toMatch(OBEYED);
     const text = textOf(html);
-    expect(text).toMatch(/Workers that fail 5.0 % of requests fail, and 20 at least room \S/);
-    expect(text).toMatch(/at least 7 records in 5 min room Add/);
+    expect(text).toMatch(/Workers that fail 5.0 % of requests fail, and 20 at least room, night/);
+    expect(text).toMatch(/at least 7 records in 5 min room, night \(errors only\) Add/);
   });
 
   it("are seen by who may only read, who can change and test nothing", async () => {

@@ -166,8 +166,10 @@ const Thresholds: FC<{ receivers: readonly Receiver[]; searches: readonly Counte
 const ruleWords = (rule: FailingRule | null): string =>
   rule === null ? "never" : `${percent(rule.share, 1)} of requests fail, and ${count(rule.least)} at least`;
 
-const Names: FC<{ of: readonly Receiver[] }> = ({ of }): Child =>
-  of.length === 0 ? <strong>no one</strong> : <Foreign text={of.map(({ name }) => name).join(", ")} max={300} />;
+const Names: FC<{ of: readonly Receiver[] }> = ({ of }): Child => {
+  const names = of.map(({ name, min_severity }) => `${name}${min_severity === "error" ? " (errors only)" : ""}`);
+  return of.length === 0 ? <strong>no one</strong> : <Foreign text={names.join(", ")} max={300} />;
+};
 
 interface Adding {
   viewer: Viewer;
