@@ -174,7 +174,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const caller = "take" in route ? await sender(c, world) : await admitted(c, world, route.foreign !== undefined);
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
-    if (!isForeign && route.permission !== null) requirePermission(caller, route.permission);
+    if (!isForeign && route.permission !== null) requirePermission(caller, route.permission, route.or);
     if ("take" in route) return route.take(c, world.platform, world.budget, world.viewers);
     const run = () => answer(c, isForeign ? foreign : route.handle, world, route.answerMs);
     const runOnce = () => (isForeign ? watched(c, world, run) : run());

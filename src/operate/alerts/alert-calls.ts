@@ -8,6 +8,7 @@ import { WEBHOOK_FAILING } from "../status/kinds.ts";
 import { alert } from "./alert.ts";
 import { isKeyed, readCall } from "./alert-formats.ts";
 import { type CallBody, type CallType, callBody, callId, joinedCall } from "./call-body.ts";
+import { IncidentEvents, type ReceiverAnswer } from "./incident-events.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
 import { isRouted, readRoutes } from "./routes.ts";
@@ -81,6 +82,7 @@ export class AlertCalls {
   readonly id: number;
   readonly #storage: DurableObjectStorage;
   readonly #sql: Sql;
+  readonly #events: IncidentEvents;
   readonly #env: object;
   readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
   /** A pass is running in this instance. */
@@ -95,6 +97,7 @@ export class AlertCalls {
     this.id = id;
     this.#storage = storage;
     this.#sql = new Sql(storage.sql);
+    this.#events = new IncidentEvents(storage.sql);
     this.#env = env;
     this.#platform = platform;
   }
@@ -277,6 +280,7 @@ export class AlertCalls {
       return webhook !== null;
     }
     const told = { last_answer: answer.kind === "not called" ? answer.why : answerWords(answer), last_try_ms: now };
+    this.#noteTold(joint, webhook, { answer: told.last_answer, taken }, now);
     if (taken) {
       this.#sql.run`DELETE FROM call WHERE ${this.#ours} AND joint = ${joint}`;
       this.#set({ ...told, ...WELL, last_ok_ms: now, delivered: webhook.delivered + 1 });
@@ -295,6 +299,22 @@ export class AlertCalls {
       answer.kind === "answer" ? answer.retryAfterS : null,
     );
     return false;
+  }
+
+  /** Notes the answer for the page of each incident that the message told of. */
+  #noteTold(
+    joint: number,
+    { name, format }: ReceiverRow,
+    how: Pick<ReceiverAnswer, "answer" | "taken">,
+    nowMs: number,
+  ): void {
+    const receiver = { id: this.id, name, format };
+    const calls = this.#sql.all<Pick<RowOf<typeof WATCH_STEPS, "call">, "incident" | "body" | "tries">>`
+      SELECT incident, body, tries FROM call WHERE ${this.#ours} AND joint = ${joint}`;
+    for (const { incident, body, tries } of calls)
+      this.#events.told(incident, {
+        ...{ ...how, call: readCall(body).type as CallType, receiver, tries: tries + 1, atMs: nowMs },
+      });
   }
 
   #failed(

@@ -1,6 +1,7 @@
 import type { RowOf } from "../../base/storage/row-of.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { keyOf } from "../status/finding.ts";
+import { IncidentEvents, type ReceiverAnswer } from "./incident-events.ts";
 import { type Incident, isIncident, type OverIncident, SETTLE_CHECKS, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
 import type { WATCH_STEPS } from "./watch-migrations.ts";
@@ -24,26 +25,34 @@ interface Told {
   told: number[];
 }
 
+/** A mute until this time, 9999-12-31T23:59:59.999Z, ends with its incident. */
+export const UNTIL_OVER_MS = Date.UTC(10_000, 0) - 1;
+
 /** Until when, and by whom; null: it is unknown. */
 interface Mute {
   mutedUntilMs: number;
   mutedBy: string | null;
 }
 
-/** An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. */
-export type PastIncident = Incident & { overMs: number | null } & Partial<Mute>;
+/**
+ * An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. `told`
+ * absent: an earlier release answers.
+ */
+export type PastIncident = Incident & { overMs: number | null; told?: ReceiverAnswer[] } & Partial<Mute>;
 
 /**
  * The incidents in the storage of the watch: tracked ones, past ones, which were told to whom, and
  * which are muted.
  */
 export class IncidentRows extends Tables {
+  readonly events: IncidentEvents;
   readonly #receivers: Receivers;
   /** What is tracked, as the last check has it: its texts change with every check. */
   readonly #latest = new Map<string, Tracked>();
 
   constructor(sql: SqlStorage, receivers: Receivers) {
     super(sql);
+    this.events = new IncidentEvents(sql);
     this.#receivers = receivers;
   }
 
@@ -57,7 +66,7 @@ export class IncidentRows extends Tables {
     const mutes = this.#mutes(nowMs);
     return this.tracked()
       .filter(isIncident)
-      .map((each) => ({ ...each, overMs: null, ...mutedOf(each, mutes) }));
+      .map((each) => ({ ...each, overMs: null, told: this.events.toldOf(each.id), ...mutedOf(each, mutes) }));
   }
 
   tracked(): Tracked[] {
@@ -70,7 +79,8 @@ export class IncidentRows extends Tables {
     return this.#rows("opened_ms IS NOT NULL")
       .map((row) => {
         const incident = this.#trackedOf(row) as Incident;
-        return { ...incident, overMs: row.over_ms, ...(row.over_ms === null && mutedOf(incident, mutes)) };
+        const muted = row.over_ms === null ? mutedOf(incident, mutes) : {};
+        return { ...incident, overMs: row.over_ms, told: this.events.toldOf(row.id), ...muted };
       })
       .sort((a, b) => Number(a.overMs !== null) - Number(b.overMs !== null) || b.openedMs - a.openedMs)
       .slice(0, limit);
@@ -140,15 +150,16 @@ export class IncidentRows extends Tables {
    * Tells no receiver of this problem until then, also where it ends and begins again. What is open
    * after that is told. Call in a transaction.
    * @param untilMs in ms since the epoch; null: it is told again.
-   * @param by the name of who mutes it; null: unknown.
+   * @param by the name of who does so; null: unknown.
    * @returns whether there is such an incident that is not over.
    */
-  mute(id: string, untilMs: number | null, by: string | null): boolean {
+  mute(id: string, untilMs: number | null, by: string | null, nowMs: number): boolean {
     const row = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").find((each) => each.id === id);
     if (row === undefined) return false;
     const key = keyOf(this.#trackedOf(row).finding);
     if (untilMs === null) this.sql.run`DELETE FROM mute WHERE finding = ${key}`;
     else this.sql.replace("mute", { finding: key, untilMs, by });
+    this.events.add(id, untilMs === null ? { type: "unmuted", by } : { type: "muted", by, untilMs }, nowMs);
     return true;
   }
 
@@ -161,6 +172,7 @@ export class IncidentRows extends Tables {
   #end(each: OverIncident, nowMs: number): void {
     const { overMs, ...state } = each;
     const told = toldOf(this.sql.one<Row>`SELECT * FROM incident WHERE id = ${each.id}`);
+    this.sql.run`DELETE FROM mute WHERE finding = ${keyOf(each.finding)} AND until_ms = ${UNTIL_OVER_MS}`;
     this.sql.run`
       UPDATE incident SET state = ${JSON.stringify(state)}, over_ms = ${overMs}, ended_ms = ${nowMs}
         WHERE id = ${each.id}`;
@@ -171,10 +183,11 @@ export class IncidentRows extends Tables {
 
   #sweep(nowMs: number): void {
     this.sql.run`DELETE FROM mute WHERE until_ms <= ${nowMs}`;
-    this.sql.run`DELETE FROM incident WHERE ended_ms < ${nowMs - ENDED_MS}`;
-    this.sql.run`
+    const old = this.sql.run`DELETE FROM incident WHERE ended_ms < ${nowMs - ENDED_MS}`;
+    const more = this.sql.run`
       DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended_ms IS NOT NULL
         ORDER BY ended_ms DESC, id LIMIT -1 OFFSET ${ENDED_MAX})`;
+    if (old + more > 0) this.events.sweep();
   }
 
   #trackedOf({ id, state }: Row): Tracked {

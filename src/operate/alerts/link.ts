@@ -90,6 +90,6 @@ function pathOf(kind: string, subject: Finding["subject"]): string {
     case "search":
       return `/searches/${subject.id}`;
     case "account":
-      return kind === WEBHOOK_FAILING ? "/status/alerts" : "/status";
+      return kind === WEBHOOK_FAILING ? "/alerts" : "/status";
   }
 }

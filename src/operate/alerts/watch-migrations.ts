@@ -87,4 +87,18 @@ export const WATCH_STEPS = [
         until_ms INTEGER                      -- ignored until then; null: without an end
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 5,
+    floor: 1,
+    why: "an incident has a page with what happened to it",
+    sql: `
+      CREATE TABLE incident_event (
+        number   INTEGER PRIMARY KEY,
+        incident TEXT NOT NULL,
+        about    TEXT,                        -- receiver and type of a call, of its answer; null: else
+        at_ms    INTEGER NOT NULL,
+        detail   TEXT NOT NULL,               -- JSON of IncidentEvent
+        UNIQUE (incident, about)
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

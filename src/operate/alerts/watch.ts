@@ -18,6 +18,7 @@ import { findingsOf, isUnknown, keysIn } from "../status/rules.ts";
 import { Samples } from "../status/samples.ts";
 import { nextDueMs as nextSearchMs } from "../status/search-rules.ts";
 import type { TestAnswer } from "./alert-calls.ts";
+import type { IncidentEvent } from "./incident-events.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
 import { advance, type Check, confirmMs, isIncident, MORE, mayOpen, type Tracked, trackedByKey } from "./incidents.ts";
 import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
@@ -165,6 +166,12 @@ export class Watch extends DurableObject<Env> {
     return this.#incidents.list(limit, platform.now());
   }
 
+  /** An incident, and what happened to it, in order. null: there is none with this id. */
+  incident(id: string): { incident: PastIncident; events: IncidentEvent[] } | null {
+    const [incident] = this.#incidents.list(Number.POSITIVE_INFINITY, platform.now()).filter((each) => each.id === id);
+    return incident === undefined ? null : { incident, events: this.#incidents.events.of(id) };
+  }
+
   /** What is learned of a function's kinds of events. */
   kindPulses(scriptName: string): [string, Pulse][] {
     const start = kindName(scriptName, "").slice(0, -'"]'.length);
@@ -227,9 +234,10 @@ export class Watch extends DurableObject<Env> {
   /** As {@link IncidentRows.mute}. @param by absent: an earlier release does not say. */
   mute(id: string, untilMs: number | null, by: string | null = null): boolean {
     return this.#alarm.transaction(() => {
-      const isKnown = this.#incidents.mute(id, untilMs, by);
+      const now = platform.now();
+      const isKnown = this.#incidents.mute(id, untilMs, by, now);
       if (isKnown) this.#latest = null;
-      this.#incidents.tell(platform.now());
+      this.#incidents.tell(now);
       this.#arm();
       return isKnown;
     });
@@ -360,6 +368,7 @@ export class Watch extends DurableObject<Env> {
     const before = this.#incidents.tracked();
     const step = advance(before, check, () => `inc_${crypto.randomUUID().replaceAll("-", "")}`);
     this.#incidents.keep(step, check.atMs);
+    this.#incidents.events.note(before, step.tracked, check.atMs);
     this.#checkedMs = check.atMs;
     this.#arm(step.tracked);
     return step.tracked;

@@ -164,6 +164,8 @@ function both(a: ReaderStatus, b: ReaderStatus): ReaderStatus {
     errorMessage: failing.errorMessage,
     lastReceivedMs: a.lastReceivedMs === null ? b.lastReceivedMs : Math.max(a.lastReceivedMs, b.lastReceivedMs ?? 0),
     parked: a.parked || b.parked,
+    // The first of those that wait.
+    resumeMs: Math.min(...[a, b].map(({ resumeMs }) => resumeMs || Number.MAX_SAFE_INTEGER)) % Number.MAX_SAFE_INTEGER,
     // Only one of them sends any, and writes any.
     canary: b.canary ?? a.canary,
     manifests: a.manifests ?? b.manifests,

@@ -45,6 +45,7 @@ export function statusOf(
     lastReceivedMs: row.last_received_ms,
     failingSinceMs: row.failing_since_ms,
     parked: row.parked !== 0,
+    resumeMs: row.resume_ms,
     storedBytes: sql.databaseSize,
     setAside: { objects: row.aside_objects, records: row.set_aside - unmade.poison, oldestMs: oldestAsideMs },
     unmade,

@@ -40,6 +40,8 @@ export interface ReaderStatus extends Following {
   failingSinceMs: number | null;
   /** They fail on something that only a person can change; parking.ts. */
   parked: boolean;
+  /** After a failure, when it is tried again, in ms; 0, absent: nothing keeps it. */
+  resumeMs?: number;
   /** What it holds on disk, in bytes. */
   storedBytes: number;
   /**

@@ -71,8 +71,8 @@ export function seesSecrets({ masked, permissions }: Caller): boolean {
   return masked !== true && permissions.has("logs:edit") && permissions.has("logs:read");
 }
 
-/** @throws ApiError 403 naming what is missing. */
-export function requirePermission(caller: Caller, permission: Permission): void {
-  if (!caller.permissions.has(permission))
+/** @param or is also enough. @throws ApiError 403 naming what is missing. */
+export function requirePermission({ permissions }: Caller, permission: Permission, or = permission): void {
+  if (!permissions.has(permission) && !permissions.has(or))
     throw oneError(403, CODE.auth, `Authorization error: this needs the permission ${permission}`);
 }

@@ -5,6 +5,7 @@ import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { noteOn, noteWords } from "../../operate/alerts/address-notes.ts";
 import { FORMAT, type FormatName } from "../../operate/alerts/alert-formats.ts";
+import { UNTIL_OVER_MS } from "../../operate/alerts/incident-rows.ts";
 import type { ReceiverState } from "../../operate/alerts/receiver-state.ts";
 import { RECEIVERS_MAX } from "../../operate/alerts/receivers.ts";
 import { readRoutes } from "../../operate/alerts/routes.ts";
@@ -37,11 +38,11 @@ import type { AppContext, Resources } from "./route.ts";
 
 export const alertRoutes: Resources = {
   "/alerts": {
-    GET: { permission: "logs:edit", doc: LIST_ALERTS, handle: listAlerts },
+    GET: { permission: "logs:read", or: "logs:edit", doc: LIST_ALERTS, handle: listAlerts },
     POST: { permission: "logs:edit", action: "alert.create", doc: CREATE_ALERT, handle: createAlert },
   },
   "/alerts/:alert_id": {
-    GET: { permission: "logs:edit", doc: READ_ALERT, handle: readAlert },
+    GET: { permission: "logs:read", or: "logs:edit", doc: READ_ALERT, handle: readAlert },
     PUT: { permission: "logs:edit", action: "alert.update", doc: UPDATE_ALERT, handle: updateAlert },
     DELETE: { permission: "logs:edit", action: "alert.delete", doc: DELETE_ALERT, handle: deleteAlert },
   },
@@ -92,7 +93,8 @@ async function testAlert(c: AppContext, config: Config, platform: Platform): Pro
 }
 
 async function muteIncident(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const untilMs = Date.parse((await bodyOf(c, MUTE_INCIDENT)).until);
+  const { until } = await bodyOf(c, MUTE_INCIDENT);
+  const untilMs = until === "over" ? UNTIL_OVER_MS : Date.parse(until);
   if (untilMs <= platform.now()) throw badValue("until", PAST);
   const id = c.req.param("incident_id") ?? "";
   if (!(await watch(c.env.WATCH).mute(id, untilMs, c.var.caller.name)))
@@ -102,7 +104,7 @@ async function muteIncident(c: AppContext, _config: Config, platform: Platform):
 
 async function unmuteIncident(c: AppContext): Promise<Response> {
   const id = c.req.param("incident_id") ?? "";
-  if (!(await watch(c.env.WATCH).mute(id, null))) throw notFound("there is no such open incident");
+  if (!(await watch(c.env.WATCH).mute(id, null, c.var.caller.name))) throw notFound("there is no such open incident");
   return success(c, { id });
 }
 

@@ -118,6 +118,7 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
     ...status.counts,
     pending_objects: status.pendingObjects,
     oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
+    next_try: (status.resumeMs ?? 0) > platform.now() ? isoTime(status.resumeMs ?? null) : null,
     bytes_raw: status.deliveredRawBytes,
     bytes_compressed: status.deliveredBytes,
     replayed: added({ ...status.replayed }, rerun),

@@ -88,6 +88,8 @@ export type Handler = (c: AppContext, config: Config, platform: Platform) => Pro
 export type Route = {
   /** null: any known caller. */
   permission: Permission | null;
+  /** Also enough. */
+  or?: Permission;
   doc: RouteDoc;
   /**
    * What it changes, as the audit names it; null: nothing. Without it, methods other than GET are

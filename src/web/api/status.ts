@@ -1,11 +1,19 @@
-import { unavailable } from "../../base/errors.ts";
+import { notFound, unavailable } from "../../base/errors.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
+import type { IncidentEvent } from "../../operate/alerts/incident-events.ts";
 import type { PastIncident } from "../../operate/alerts/incident-rows.ts";
 import { overAtMs, stateOf } from "../../operate/alerts/incidents.ts";
 import { type ShownFinding, type Snapshot, watch } from "../../operate/alerts/watch.ts";
 import type { Finding, Links } from "../../operate/status/finding.ts";
-import { type Finding as FindingView, type Incident, LIST_INCIDENTS, READ_STATUS } from "./docs/status.ts";
+import {
+  type Finding as FindingView,
+  type Incident,
+  type IncidentDetails,
+  LIST_INCIDENTS,
+  READ_INCIDENT,
+  READ_STATUS,
+} from "./docs/status.ts";
 import { isoTime, listed, success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
 
@@ -18,6 +26,7 @@ const SHOWN_MAX = 400;
 export const statusRoutes: Resources = {
   "/status": { GET: { permission: "logs:read", doc: READ_STATUS, handle: readStatus } },
   "/incidents": { GET: { permission: "logs:read", doc: LIST_INCIDENTS, handle: listIncidents } },
+  "/incidents/:incident_id": { GET: { permission: "logs:read", doc: READ_INCIDENT, handle: readIncident } },
 };
 
 async function readStatus(c: AppContext): Promise<Response> {
@@ -56,8 +65,33 @@ async function listIncidents(c: AppContext): Promise<Response> {
   return listed(c, incidents.map(presentIncident), { page: 1, perPage: SHOWN_MAX, total: incidents.length });
 }
 
+async function readIncident(c: AppContext): Promise<Response> {
+  const found: { incident: PastIncident; events: IncidentEvent[] } | null = await watch(c.env.WATCH).incident(
+    c.req.param("incident_id") ?? "",
+  );
+  if (found === null) throw notFound("there is no such incident, or it has been over for 30 days");
+  return success(c, { ...presentIncident(found.incident), events: found.events.map(presentEvent) });
+}
+
+function presentEvent(event: IncidentEvent): IncidentDetails["events"][number] {
+  const { type } = event;
+  const at = isoTime(event.atMs);
+  switch (type) {
+    case "said":
+    case "worse":
+      return { at, type, summary: event.summary };
+    case "gone":
+    case "returned":
+      return { at, type };
+    case "muted":
+      return { at, type, by: event.by, until: isoTime(event.untilMs) };
+    case "unmuted":
+      return { at, type, by: event.by };
+  }
+}
+
 function presentIncident(incident: PastIncident): Incident {
-  const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs, mutedBy } = incident;
+  const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs, mutedBy, told = [] } = incident;
   const state = overMs === null ? stateOf(incident) : "over";
   return {
     id,
@@ -71,6 +105,7 @@ function presentIncident(incident: PastIncident): Incident {
     flaps,
     muted_until: isoTime(mutedUntilMs ?? null),
     muted_by: mutedBy ?? null,
+    told: told.map(({ atMs, taken: accepted, ...rest }) => ({ at: isoTime(atMs), accepted, ...rest })),
   };
 }
 

@@ -14,7 +14,7 @@ import type { AppContext, Resources } from "./route.ts";
 
 export const webhookRoutes: Resources = {
   "/webhook": {
-    GET: { permission: "logs:edit", doc: READ_WEBHOOK, handle: readWebhook },
+    GET: { permission: "logs:read", or: "logs:edit", doc: READ_WEBHOOK, handle: readWebhook },
     PUT: { permission: "logs:edit", action: "webhook.update", doc: PUT_WEBHOOK, handle: putWebhook },
     DELETE: { permission: "logs:edit", action: "webhook.delete", doc: DELETE_WEBHOOK, handle: deleteWebhook },
   },

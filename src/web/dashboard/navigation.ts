@@ -21,6 +21,7 @@ export const NAVIGATION = [
     title: "Observe",
     entries: [
       entry("/", "Overview", null, "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z"),
+      entry("/incidents", "Incidents", "logs:read", "M8 2a4 4 0 0 1 4 4v3l1.5 3h-11L4 9V6a4 4 0 0 1 4-4zM6.5 14h3"),
       entry("/problems", "Problems", "logs:read", "M8 2 14.5 13.5h-13zM8 6.5v3M8 11.5v.5"),
       entry("/search", "Search", "logs:read", FIND_ICON),
       entry("/live", "Live", "logs:read", "M1 8h3l2-5 4 10 2-5h3"),
@@ -48,6 +49,12 @@ export const NAVIGATION = [
   {
     title: "Set up",
     entries: [
+      entry(
+        "/alerts",
+        "Alerts",
+        "logs:read",
+        "M2 6v4h2.5L9 13V3L4.5 6zM11.5 5.5a3.5 3.5 0 0 1 0 5M13.5 3.5a6.5 6.5 0 0 1 0 9",
+      ),
       entry("/attach", "Attach", null, "M6 2v3M10 2v3M4 5h8v3a4 4 0 0 1-8 0zM8 12v3"),
       entry("/cost", "Cost", "logs:read", "M8 1.5v13M11.5 4.5C11 3 5 2.5 5 5.5c0 3.5 6.5 1.5 6.5 5 0 3-6.5 2.5-7 .5"),
       entry("/access", "Access", "access:edit", "M5.5 7a3 3 0 1 1 2.5 3L7 11v1.5H5.5V14H2v-2.5z"),

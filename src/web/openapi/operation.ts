@@ -22,11 +22,13 @@ export interface Place {
 
 /** One method of one path. */
 export function operationOf(route: Route, { method, base, path, firstPath }: Place, schemas: Schemas): Operation {
-  const { doc, permission } = route;
+  const { doc, permission, or } = route;
   const isAlias = path !== firstPath;
   const texts = [
     doc.description ?? "",
-    permission === null ? "Needs any known credentials." : `Needs the permission \`${permission}\`.`,
+    permission === null
+      ? "Needs any known credentials."
+      : `Needs the permission \`${permission}\`.${or === undefined ? "" : ` \`${or}\` is enough, too.`}`,
     isAlias ? `Another name of \`${templated(base + firstPath)}\`, in the vendor's spelling.` : "",
   ];
   return {

@@ -313,7 +313,11 @@ describe("a receiver of alerts", () => {
       const visitor = await Visitor.signedIn(undefined, { origin, settings });
       for (const at of [`alerts/${chat.id}`, "webhook"]) {
         const shown = { address: "https://hooks.slack.com/****", url: "https://hooks.slack.com/****" };
-        await visitor.submit(`/status/${at}`, { name: "chat", ...shown, enabled: "on" });
+        await visitor.submit(at === "webhook" ? "/alerts/webhook" : `/${at}`, {
+          name: "chat",
+          ...shown,
+          enabled: "on",
+        });
       }
     }
     post.answers(503);

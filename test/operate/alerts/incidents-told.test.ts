@@ -365,7 +365,7 @@ it("incidents are listed, those that go on first, and those that are over forgot
   const answer = await call("GET", "/logship/incidents");
   expect(answer.body.result_info).toMatchObject({ count: 2, total_count: 2 });
   const { kind, severity, summary, advice } = of(1);
-  const quiet = { affected: null, flaps: 0, muted_until: null, muted_by: null };
+  const quiet = { affected: null, flaps: 0, muted_until: null, muted_by: null, told: [] };
   const common = { id: expect.stringMatching(/^inc_/), kind, severity, ...quiet, summary, advice };
   expect(answer.body.result).toEqual([
     {

@@ -385,9 +385,9 @@ describe("what a job tells of its delivery", () => {
   it("is nothing at first: a ledger of zeros, no object", async () => {
     const { id } = await create();
     const { result } = (await call<Record<string, unknown>>("GET", `/logship/jobs/${id}/ledger`)).body;
-    const { guarantee, oldest_pending_seconds, replayed, unread, ...counts } = result;
-    expect([guarantee, oldest_pending_seconds, replayed, unread]).toEqual([
-      ...["once", null, { objects: 0, records: 0, bytes: 0 }],
+    const { guarantee, oldest_pending_seconds, next_try, replayed, unread, ...counts } = result;
+    expect([guarantee, oldest_pending_seconds, next_try, replayed, unread]).toEqual([
+      ...["once", null, null, { objects: 0, records: 0, bytes: 0 }],
       { records: 0, bytes: 0, oldest: null },
     ]);
     expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([]);

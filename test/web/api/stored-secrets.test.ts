@@ -55,7 +55,7 @@ describe.each(FORMATS.filter((format) => FORMAT[format].key !== null))("the key 
       expect([(await put(body)).status, errorsOf(await put(body))[0]?.[1]]).toEqual([400, "/secret"]);
     const visitor = await Visitor.signedIn(undefined, { settings });
     const form = { name: "pager", address: moved, secret: "", enabled: "on" };
-    expect((await visitor.submit(`/status/alerts/${id}`, form)).status).toBe(400);
+    expect((await visitor.submit(`/alerts/${id}`, form)).status).toBe(400);
     for (const { url } of await sent()) expect(url.startsWith(address)).toBe(true);
     expect((await put({ address: moved, secret: other })).status).toBe(200);
     const calls = await sent();
@@ -85,7 +85,7 @@ describe("the webhook's secret", () => {
     };
     const byForm = async (url: string) => {
       const visitor = await Visitor.signedIn(undefined, { settings });
-      const { html } = await visitor.submit("/status/webhook", { url, enabled: "on" });
+      const { html } = await visitor.submit("/alerts/webhook", { url, enabled: "on" });
       return /whsec_[\w+/]{43}=/.exec(html)?.[0];
     };
     const first = (await put(URL_OF_RECEIVER)).body.result.secret ?? "";

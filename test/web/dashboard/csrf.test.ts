@@ -200,7 +200,7 @@ describe("a GET", () => {
     await token(["logs:read"]);
     const { id } = (await call<Token[]>("GET", "/tokens")).body.result[0] ?? { id: "" };
     const csrf = await visitor.csrf();
-    for (const path of ["/access/tokens", `/access/tokens/${id}/delete`, "/session/others", "/status/webhook/delete"]) {
+    for (const path of ["/access/tokens", `/access/tokens/${id}/delete`, "/session/others", "/alerts/webhook/delete"]) {
       const { status } = await visitor.get(`${path}?${form(csrf)}&_method=POST`, { "x-http-method-override": "POST" });
       expect([path, [200, 404, 405].includes(status)]).toEqual([path, true]);
     }

@@ -44,7 +44,7 @@ it("whatever a form says", async () => {
   const body = { destination_conf: destinationConf(freshBucket().name), dataset: "functions_trace_events" };
   const { id } = (await call<Job>("POST", "/logship/jobs", body)).body.result;
   const csrf = await visitor.csrf();
-  const others = ["/status/webhook", "/access/members", "/access/tokens", "/functions", "/set-aside/resend"];
+  const others = ["/alerts/webhook", "/access/members", "/access/tokens", "/functions", "/set-aside/resend"];
   const elsewhere = "/set-aside/object-1-1/elsewhere";
   const replay = [`/jobs/${id}/replay`, `/jobs/${id}/replay/destination`];
   for (const path of ["/jobs/new", ...replay, elsewhere, `/jobs/${id}/edit`, `/jobs/${id}/enabled`, ...others]) {

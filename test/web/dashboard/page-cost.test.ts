@@ -78,7 +78,7 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
   expect(rows()).toBe(3);
   expect(await look("/jobs")).toBe(9 + 6 * count);
   expect(await look(`/jobs/${jobs[0]}`)).toBe(19);
-  expect(await look("/status")).toBe(13 + count);
+  expect(await look("/status")).toBe(12 + count);
 });
 
 it("pages of problems and saved searches ask each shard once, however many there are", async () => {

@@ -46,7 +46,7 @@ export class Webhook implements AsyncDisposable {
       return webhook;
     }
     const page = await stage.signedIn();
-    await page.goto("/status/webhook");
+    await page.goto("/alerts/webhook");
     await page.getByLabel("Address", { exact: true }).fill(url);
     await page.locator("main form button.primary").click();
     await page.getByText("whsec_").first().waitFor();

@@ -119,9 +119,14 @@ export const MUTE_INCIDENT = {
   summary: "Mute an incident",
   description:
     "No receiver is told of this problem until then, also if it ends and begins again. That it is over is told to those that know of it. What is open afterwards is told.",
-  body: z.strictObject({ until: AskedTime.describe("Later than now.") }),
-  result: z.object({ id: z.string(), muted_until: Time }),
-  examples: [{ name: "Until a time", body: { until: "2100-11-20T12:00:00Z" } }],
+  body: z.strictObject({
+    until: z.union([z.literal("over"), AskedTime]).describe("Later than now; or `over`: until it is over."),
+  }),
+  result: z.object({ id: z.string(), muted_until: Time.describe("As of `GET /incidents`.") }),
+  examples: [
+    { name: "Until a time", body: { until: "2100-11-20T12:00:00Z" } },
+    { name: "Until it is over", body: { until: "over" } },
+  ],
 } satisfies RouteDoc;
 
 export const UNMUTE_INCIDENT = {

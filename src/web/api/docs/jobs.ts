@@ -56,6 +56,7 @@ export const JobLedger = named(
     discarded: Count.describe("Records dropped on request."),
     pending_objects: Count.describe("Objects that are cut but not delivered yet."),
     oldest_pending_seconds: Count.nullable().describe("Age of the oldest waiting record; null: none waits."),
+    next_try: Time.nullable().describe("After a failure, when delivery goes on; null: nothing keeps it."),
     bytes_raw: Count.describe("Bytes delivered, before compression."),
     bytes_compressed: Count.describe("Bytes delivered, compressed."),
     replayed: z

@@ -64,7 +64,16 @@ export const Finding = exactly("Finding", {
 });
 export type Finding = z.infer<typeof Finding>;
 
-export const Incident = exactly("Incident", {
+const Told = z.strictObject({
+  at: Time,
+  receiver: z.strictObject({ id: z.int(), name: z.string(), format: z.string() }).describe("Id 1 is the webhook."),
+  call: z.enum(["incident.opened", "incident.over"]),
+  answer: z.string().describe("In words."),
+  accepted: z.boolean(),
+  tries: Count,
+});
+
+const INCIDENT = {
   ...FINDING,
   id: z.string().describe("The same as in the webhook's calls."),
   state: z
@@ -78,10 +87,35 @@ export const Incident = exactly("Incident", {
   over_at: Time.nullable().describe("Of a recovering one: when it counts as over at the earliest."),
   over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
   flaps: Count.describe("How often it came back after it was gone."),
-  muted_until: Time.nullable().describe("No receiver is told of it before; null: it is not muted."),
+  muted_until: Time.nullable().describe(
+    "No receiver is told of it before; null: it is not muted; `9999-12-31T23:59:59.999Z`: until it is over.",
+  ),
   muted_by: z.string().nullable().describe("Who muted it; null: it is not muted, or that is unknown."),
-});
+  told: z.array(Told).describe("The latest answer of each receiver to each call."),
+};
+
+export const Incident = exactly("Incident", INCIDENT);
 export type Incident = z.infer<typeof Incident>;
+
+export const IncidentDetails = exactly("IncidentDetails", {
+  ...INCIDENT,
+  events: z
+    .array(
+      z.strictObject({
+        at: Time,
+        type: z
+          .enum(["said", "worse", "gone", "returned", "muted", "unmuted"])
+          .describe(
+            "`said`: its text; `worse`: it is an error now; `gone`: a check does not see it; `returned`: one does again.",
+          ),
+        summary: z.string().optional().describe("Of `said` and `worse`: what is wrong, as a sentence."),
+        by: z.string().nullable().optional().describe("Who muted or unmuted it; null: that is unknown."),
+        until: Time.optional().describe("Of `muted`."),
+      }),
+    )
+    .describe("The latest 60, in order. A text that differs in numbers alone is noted twice an hour."),
+});
+export type IncidentDetails = z.infer<typeof IncidentDetails>;
 
 export const Notice = exactly("Notice", {
   kind: z.literal("many_small_objects"),
@@ -114,4 +148,10 @@ export const LIST_INCIDENTS = {
     "Findings of `/status` that lasted long enough: those that are not over first, then the latest; at most 400. Past incidents are kept for 30 days. `/status` has the first by the same check as its findings. docs/alerts.md says when an incident begins and ends.",
   result: Incident,
   list: true,
+} satisfies RouteDoc;
+
+export const READ_INCIDENT = {
+  summary: "Read an incident",
+  description: "With what happened to it since.",
+  result: IncidentDetails,
 } satisfies RouteDoc;

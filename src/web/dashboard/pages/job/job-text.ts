@@ -101,11 +101,10 @@ export function limitsWords(body: ShippingBody, most?: Terms["limits"]): string 
 /** What is waiting, and when it is uploaded. */
 export function pendingWords(job: JobView, ledger: LedgerView): string {
   const { pending, pending_objects: objects, oldest_pending_seconds: oldest } = ledger;
-  if (pending === 0) return "Nothing is waiting.";
   const age = oldest === null ? "" : `, the oldest for ${duration(oldest * 1_000)}`;
   const what = `${plural(pending, "record")} waiting${age}.`;
   if (job.error_message !== null)
-    return `${what}${objects === 0 ? "" : ` ${plural(objects, "object")} not uploaded yet.`} Uploads fail and are retried.`;
+    return `${what}${objects === 0 ? "" : ` ${plural(objects, "object")} not uploaded yet.`}`;
   if (objects > 0) return `${what} ${plural(objects, "object")} uploading.`;
   const left = (job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) - (oldest ?? 0);
   return left > 0

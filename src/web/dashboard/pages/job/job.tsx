@@ -5,19 +5,17 @@ import { termsOf } from "../../../../ship/destinations/kinds.ts";
 import { parsePlace } from "../../../../ship/destinations/parse.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
-import { Foreign } from "../../parts/foreign.tsx";
-import { Action, may } from "../../parts/form.tsx";
 import { KeyExample } from "../../parts/key-path.tsx";
-import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, Time } from "../../parts/values.tsx";
-import type { Viewer } from "../../session.ts";
+import { Facts, Notice, Panel } from "../../parts/panel.tsx";
+import { Time } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/job.ts";
 import { actionPages } from "./actions.tsx";
+import { DeliveryPanel, loadPaused } from "./delivery.tsx";
 import { Destination, FilterText } from "./facts.tsx";
 import { FirstObject, loadFirstObject } from "./first-object.tsx";
 import { HealthPanel, IntervalNotice, loadHealth } from "./health.tsx";
-import { jobPath, nameOf, shippingFacts, stateOf } from "./job-text.ts";
-import { LedgerPanel, PendingPanel } from "./ledger.tsx";
+import { jobPath, nameOf, shippingFacts } from "./job-text.ts";
+import { LedgerPanel } from "./ledger.tsx";
 import { LastObjects, objectPages } from "./objects.tsx";
 import { LastReplays, replayPages } from "./replay.tsx";
 import { rangeOf } from "./series.ts";
@@ -25,9 +23,6 @@ import { rangeOf } from "./series.ts";
 /** How many are shown on the page of a job. */
 const LAST_OBJECTS = 10;
 const LAST_REPLAYS = 3;
-
-/** Seconds between refreshes. */
-const REFRESH_S = 5;
 
 export const jobPages: readonly Page[] = [
   { path: "/jobs/:job_id", get: { permission: "logs:read", show: jobView } },
@@ -48,15 +43,13 @@ async function jobView(page: PageContext): Promise<View> {
   return {
     title: nameOf(job),
     parts: [
-      <>
-        <Done query={query} job={job} />
-        <Trouble job={job} nowMs={nowMs} />
-      </>,
+      <Done query={query} job={job} />,
+      Promise.all([ledger.catch(() => null), loadPaused(page, job)]).then(([found, paused]) => (
+        <DeliveryPanel ledger={found} {...{ job, paused, viewer, nowMs, isReadable }} />
+      )),
       query.has("created") || isNew(job)
         ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />)
         : null,
-      <About job={job} page={page} />,
-      ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
       loadHealth(page, job.id, range).then((sums) => (
         <>
@@ -70,6 +63,7 @@ async function jobView(page: PageContext): Promise<View> {
       replays.then(({ items, info }) => (
         <LastReplays jobId={job.id} replays={items} total={info.total_count} viewer={viewer} nowMs={nowMs} />
       )),
+      <About job={job} page={page} />,
     ],
   };
 }
@@ -97,120 +91,31 @@ const Done: FC<{ query: URLSearchParams; job: JobView }> = ({ query, job }): Chi
       </Notice>
     );
   }
-  if (query.has("paused"))
-    return (
-      <Notice kind="info" title="Paused">
-        <p>The job takes no new events, and delivers what it has.</p>
-      </Notice>
-    );
   if (query.has("created")) return <Notice kind="ok" title="Job created" />;
   if (query.has("resumed")) return <Notice kind="ok" title="Resumed" />;
   return null;
 };
 
-/** A message that says so itself. */
-const RETRIES = /nothing is lost|records are kept/;
-
-/** The current delivery error. */
-const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
-  <div id="trouble" data-refresh={REFRESH_S}>
-    {job.error_message !== null && (
-      <Notice kind="bad" title="Delivery is failing">
-        <Foreign as="p" text={job.error_message} max={2_000} />
-        <p>
-          {job.last_error !== null && (
-            <>
-              Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
-            </>
-          )}
-          {!RETRIES.test(job.error_message) && "logship retries, and nothing is lost. "}
-          <a href="/status">What to do</a>
-        </p>
-      </Notice>
-    )}
-  </div>
-);
-
 const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
-  const { viewer, nowMs } = page;
-  const { kind, words } = stateOf(job);
   const place = parsePlace(job.destination_conf, page.config.destinations);
   const path = place.ok ? place.value.path : "";
   const terms = place.ok ? termsOf(place.value) : null;
   const { suffix } = encoderKindOf({ type: job.output_options?.output_type ?? "ndjson" });
   return (
-    <Panel
-      id="about"
-      title="About"
-      aside={
-        <span id="state" data-refresh={REFRESH_S}>
-          <State kind={kind}>{words}</State>
-        </span>
-      }
-    >
+    <Panel id="about" title="Settings">
       <Facts
         rows={[
           ["ID", String(job.id)],
           ["Destination", <Destination conf={job.destination_conf} />],
           ...(path.includes("{")
-            ? [["Example key", <KeyExample path={path} nowMs={nowMs} suffix={suffix} />] as const]
+            ? [["Example key", <KeyExample path={path} nowMs={page.nowMs} suffix={suffix} />] as const]
             : []),
           ...shippingFacts(job, terms),
-          [
-            "Delivered up to",
-            <span id="delivered-to" data-refresh={REFRESH_S}>
-              {job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />}
-            </span>,
-          ],
           ["Created", <Time at={job.time_created} />],
           ["Changed", <Time at={job.time_modified} />],
         ]}
       />
       <FilterText filter={job.filter} job={job.id} />
-      <Actions job={job} viewer={viewer} isReadable={terms?.isReadable ?? true} />
     </Panel>
   );
 };
-
-const Actions: FC<{ job: JobView; viewer: Viewer; isReadable: boolean }> = ({ job, viewer, isReadable }) => {
-  const path = `/jobs/${job.id}`;
-  const shared = { viewer, needs: "logs:edit" } as const;
-  return (
-    <>
-      <div class="actions">
-        <Action {...shared} action={`${path}/flush`} label="Flush now" />
-        {job.enabled ? (
-          <Action {...shared} action={`${path}/enabled`} label="Pause" fields={{ enabled: "false" }} />
-        ) : (
-          <Action {...shared} action={`${path}/enabled`} label="Resume" fields={{ enabled: "true" }} kind="primary" />
-        )}
-        <Way viewer={viewer} href={`${path}/edit`} label="Edit" />
-        <Way viewer={viewer} href={`/jobs/new?from=${job.id}`} label="Duplicate" />
-        {isReadable && (
-          <a class="button" href={`${path}/replay`}>
-            Replay
-          </a>
-        )}
-        <Way viewer={viewer} href={`${path}/delete`} label="Delete" />
-      </div>
-      <p class="quiet">
-        {may(viewer, "logs:edit")
-          ? "Flush uploads waiting records now, for up to 20 seconds. Events that arrive while a job is paused are not shipped."
-          : "Changing a job needs the permission logs:edit."}
-      </p>
-    </>
-  );
-};
-
-/** A link to a page that changes something. */
-const Way: FC<{ viewer: Viewer; href: string; label: string }> = ({ viewer, href, label }) =>
-  may(viewer, "logs:edit") ? (
-    <a class="button" href={href}>
-      {label}
-    </a>
-  ) : (
-    <button type="button" disabled title="needs the permission logs:edit">
-      {label}
-      <span class="unseen"> (needs the permission logs:edit)</span>
-    </button>
-  );

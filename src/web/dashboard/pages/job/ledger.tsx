@@ -2,19 +2,8 @@ import type { Child, FC, PropsWithChildren } from "hono/jsx";
 import { bytes, count, percent, plural } from "../../../../base/words.ts";
 import { type Series, Share } from "../../parts/chart.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import type { JobView, LedgerView } from "../../views/job.ts";
-import { addsUp, guaranteeWords, pendingWords } from "./job-text.ts";
-
-export const PendingPanel: FC<{ job: JobView; ledger: LedgerView }> = ({ job, ledger }) => (
-  <Panel id="pending" title="Waiting" refresh={5}>
-    <p>
-      <State kind={ledger.pending === 0 ? "ok" : job.error_message === null ? "info" : "warn"}>
-        {pendingWords(job, ledger)}
-      </State>
-    </p>
-    {!job.enabled && <p class="quiet">Paused: no new events are taken.</p>}
-  </Panel>
-);
+import type { LedgerView } from "../../views/job.ts";
+import { addsUp, guaranteeWords } from "./job-text.ts";
 
 /** The fate of every received record, as a tree. */
 export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, ledger }) => {

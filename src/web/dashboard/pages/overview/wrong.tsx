@@ -5,6 +5,7 @@ import { Panel, type Row, Rows, State } from "../../parts/panel.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, StatusView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
+import { INCIDENTS_AT } from "../incidents/words.tsx";
 import { nameOf } from "../job/job-text.ts";
 import { type JobNames, recoveringWords, rowOf } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
@@ -39,7 +40,7 @@ export const Wrong: FC<Asked> = ({ status, jobs, viewer, nowMs }) => {
       <Calm kind="ok" words={wellSentence(jobs)}>
         {recovering !== null && (
           <>
-            . <a href="/status#incidents">{recovering}</a>
+            . <a href={INCIDENTS_AT}>{recovering}</a>
           </>
         )}
       </Calm>

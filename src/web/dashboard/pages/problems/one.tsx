@@ -130,7 +130,7 @@ const About: FC<{ of: ProblemDetails; viewer: Viewer; nowMs: number; tags: Reado
       <p class="ways">
         <a href={recordsPath(of)}>Search for such records</a>
         <a href={problemsPath("open", worker)}>Problems of this Worker</a>
-        <a href="/status#incidents">Alerts about it, and mute</a>
+        <a href="/incidents">Incidents</a>
       </p>
     </Panel>
   );

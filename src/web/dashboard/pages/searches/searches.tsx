@@ -145,7 +145,7 @@ const About: FC<{ of: CountedSearch }> = ({ of }) => {
       <Facts rows={rows} />
       <p class="ways">
         <a href={searchPath({ q: query, last: "24h" })}>Show its records of the last day</a>
-        {alert !== null && <a href="/status/alerts">Who is told</a>}
+        {alert !== null && <a href="/alerts">Who is told</a>}
       </p>
     </Panel>
   );

@@ -1,65 +1,22 @@
 import type { Child } from "hono/jsx";
-import { duration, plural } from "../../../../base/words.ts";
+import { plural } from "../../../../base/words.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
-import { type Page, type PageContext, REFRESH_HEADER, type View } from "../../page.ts";
+import type { Page, PageContext, View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
-import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Action, may } from "../../parts/form.tsx";
-import { Pager, pageOf } from "../../parts/pager.tsx";
-import { Empty, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
+import { Notice, Panel } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
-import { isMuted, MutedFor, readReceivers } from "./alert-view.tsx";
-import { AlertsPanel } from "./alerts-panel.tsx";
-import {
-  Findings,
-  isSilent,
-  type JobNames,
-  jobNames,
-  LinksOf,
-  recoveringWords,
-  Severity,
-  Subject,
-} from "./finding.tsx";
+import { INCIDENTS_AT } from "../incidents/words.tsx";
+import { Findings, isSilent, type JobNames, jobNames, recoveringWords } from "./finding.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
 
 /** Seconds between refreshes; the service checks at most every ten seconds. */
 const REFRESH_S = 15;
 
-const PER_PAGE = 20;
-
 async function statusView(context: PageContext): Promise<View> {
-  const { api } = context;
-  const status = api.send<StatusView>("GET", "/logship/status");
-  // After the check: an incident that it ends is in the list.
-  const listed = status.then(() => api.list<IncidentView>("/logship/incidents"));
-  const incidents = Promise.all([status, listed]).then(([answer, { items }]) => incidentsOf(answer, items));
-  return {
-    title: "Status",
-    parts: [
-      findings(context, status),
-      openIncidents(context, incidents),
-      // Not refreshed.
-      ...(context.request.headers.has(REFRESH_HEADER) ? [] : [alerts(context)]),
-      pastIncidents(context, incidents),
-    ],
-  };
-}
-
-interface Incidents {
-  /** By the same check as the findings; without one, by the last. */
-  open: readonly IncidentView[];
-  past: readonly IncidentView[];
-  isChecked: boolean;
-}
-
-/** @param items all of them, asked for after the check. */
-function incidentsOf(status: InnerAnswer<StatusView>, items: readonly IncidentView[]): Incidents {
-  const open = status.ok ? status.result.incidents : items.filter(({ state }) => state !== "over");
-  const ids = new Set(open.map(({ id }) => id));
-  const past = items.filter(({ id, state }) => state === "over" && !ids.has(id));
-  return { open, past, isChecked: status.ok };
+  const status = context.api.send<StatusView>("GET", "/logship/status");
+  return { title: "Status", parts: [findings(context, status)] };
 }
 
 /** Always refreshed: an outage of the status check ends too. */
@@ -72,11 +29,14 @@ async function findings({ api, viewer, nowMs }: PageContext, status: Promise<Inn
       title="Now"
       refresh={REFRESH_S}
       aside={
-        answer.ok && (
-          <span class="quiet">
-            Checked <Time at={answer.result.checked_at} />
-          </span>
-        )
+        <span class="quiet">
+          {answer.ok && (
+            <>
+              Checked <Time at={answer.result.checked_at} />.{" "}
+            </>
+          )}
+          <a href={INCIDENTS_AT}>Incidents</a>
+        </span>
       }
     >
       {answer.ok ? (
@@ -148,148 +108,7 @@ const Recovering = ({ incidents }: { incidents: readonly IncidentView[] }) => {
   return words === null ? null : (
     <>
       {" "}
-      <a href="#incidents">{words}</a>.
+      <a href={INCIDENTS_AT}>{words}</a>.
     </>
   );
 };
-
-async function openIncidents(context: PageContext, incidents: Promise<Incidents>): Promise<Child> {
-  const { open, isChecked } = await incidents;
-  const names = await jobNames(context.api, open);
-  return (
-    <Panel id="incidents" title="Open incidents" refresh={REFRESH_S}>
-      {open.length === 0 ? (
-        <Empty title="No open incidents">
-          <p>
-            A problem that lasts a minute opens an incident. The incident ends after 15 minutes without the problem.
-          </p>
-        </Empty>
-      ) : (
-        <>
-          {!isChecked && <p>As of the last check that answered.</p>}
-          <IncidentTable caption="Open incidents" incidents={open} names={names} {...context} />
-        </>
-      )}
-    </Panel>
-  );
-}
-
-async function pastIncidents(context: PageContext, incidents: Promise<Incidents>): Promise<Child> {
-  const { past: over } = await incidents;
-  const page = pageOf(context.query);
-  const shown = over.slice((page - 1) * PER_PAGE, page * PER_PAGE);
-  const names = await jobNames(context.api, shown);
-  return (
-    <Panel id="past" title="Past incidents">
-      {over.length === 0 ? (
-        <Empty title="No incidents in the last 30 days" />
-      ) : (
-        <>
-          {shown.length > 0 && <IncidentTable caption="Past incidents" incidents={shown} names={names} {...context} />}
-          <Pager of="past incidents" here={context.here} page={page} perPage={PER_PAGE} total={over.length} />
-        </>
-      )}
-    </Panel>
-  );
-}
-
-const IncidentTable = ({
-  caption,
-  incidents,
-  names,
-  viewer,
-  nowMs,
-}: { caption: string; incidents: readonly IncidentView[]; names: JobNames } & Pick<
-  PageContext,
-  "viewer" | "nowMs"
->) => (
-  <Table
-    caption={caption}
-    columns={["What", "State", "About", "Began", "Lasted", figures("Recurred"), ""]}
-    rows={incidents.map((each) => [
-      <>
-        <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code> <LinksOf of={each} />
-      </>,
-      <IncidentState of={each} />,
-      <Subject of={each} viewer={viewer} names={names} />,
-      <Time at={each.since} />,
-      <Lasted of={each} nowMs={nowMs} />,
-      each.flaps === 0 ? "no" : plural(each.flaps, "time"),
-      <Mute of={each} viewer={viewer} nowMs={nowMs} />,
-    ])}
-  />
-);
-
-/** What the last check says of an incident: red only if it is one of the findings. */
-const IncidentState = ({ of: { state, severity, over_at } }: { of: IncidentView }) => {
-  if (state === "open") return <Severity of={severity} />;
-  if (state === "over") return <State kind="quiet">{severity}, over</State>;
-  if (state === "unknown") return <State kind="warn">{severity}, not confirmed: no answer</State>;
-  return (
-    <State kind="quiet">
-      {severity}, recovering
-      {over_at !== null && (
-        <>
-          : over after <Time at={over_at} short />
-        </>
-      )}
-    </State>
-  );
-};
-
-const Lasted = ({ of: { since, over_since, recovering_since }, nowMs }: { of: IncidentView; nowMs: number }) => {
-  const end = over_since ?? recovering_since;
-  if (end === null) return <>{lasted(since, nowMs)} so far</>;
-  return (
-    <>
-      {lasted(since, Date.parse(end))}, until <Time at={end} />
-    </>
-  );
-};
-
-function lasted(since: string, untilMs: number): string {
-  return duration(Math.max(0, untilMs - Date.parse(since)));
-}
-
-async function alerts(context: PageContext): Promise<Child> {
-  const { viewer, nowMs } = context;
-  if (!may(viewer, "logs:edit"))
-    return (
-      <Panel id="alerts" title="Alerts">
-        <p class="quiet">
-          Needs the permission <code>logs:edit</code>.
-        </p>
-      </Panel>
-    );
-  return <AlertsPanel receivers={await readReceivers(context)} viewer={viewer} nowMs={nowMs} leads />;
-}
-
-/** Mutes for eight hours, or ends that. */
-const Mute = ({ of: { id, summary, state, muted_until, muted_by }, viewer, nowMs }: MuteProps) => {
-  if (state === "over") return null;
-  const muted = isMuted(muted_until, nowMs);
-  return (
-    <>
-      {muted && (
-        <span class="quiet">
-          <MutedFor until={muted_until} nowMs={nowMs} />
-          {muted_by !== null && (
-            <>
-              , by <Foreign text={muted_by} max={80} />
-            </>
-          )}{" "}
-        </span>
-      )}
-      <Action
-        viewer={viewer}
-        action={`/status/incidents/${id}/mute`}
-        label={muted ? "Unmute" : "Mute for 8 hours"}
-        about={visible(summary).slice(0, 120)}
-        kind="small"
-        fields={muted ? {} : { hours: "8" }}
-      />
-    </>
-  );
-};
-
-type MuteProps = { of: IncidentView } & Pick<PageContext, "viewer" | "nowMs">;

@@ -10,7 +10,9 @@ import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, IncidentView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
+import { ALERTS_AT, receiverPath } from "../alerts/view.tsx";
 import { functionPath, hasPath } from "../functions/logging.tsx";
+import { incidentPath } from "../incidents/words.tsx";
 
 /** Kinds of parts that do not answer: what only they know is missing. */
 const SILENT: ReadonlySet<string> = new Set([
@@ -23,9 +25,6 @@ const SILENT: ReadonlySet<string> = new Set([
 ]);
 
 export const isSilent = ({ kind }: FindingView): boolean => SILENT.has(kind);
-
-export const Severity: FC<{ of: FindingView["severity"] }> = ({ of }) =>
-  of === "error" ? <State kind="bad">error</State> : <State kind="warn">warning</State>;
 
 /** Names of jobs by id; jobs without a name are absent. */
 export type JobNames = ReadonlyMap<number, string>;
@@ -68,8 +67,7 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | 
           the alert <Foreign text={receiver.name} max={80} />
         </>
       );
-    if (!may(viewer, "logs:edit")) return <>{which}</>;
-    return <a href={receiver.id === 1 ? "/status/webhook" : `/status/alerts/${receiver.id}`}>{which}</a>;
+    return <a href={receiverPath(receiver.id)}>{which}</a>;
   }
   if (of.type === "account") return <>Account</>;
   if (of.type === "search") return <a href={`/searches/${of.id}`}>{<Foreign text={of.name} max={80} />}</a>;
@@ -157,7 +155,7 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
 const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
   messages_set_aside: { href: "/set-aside", label: "Entries on hold" },
   objects_set_aside: { href: "/set-aside", label: "Entries on hold" },
-  webhook_failing: { href: "/status/alerts", label: "Alerts" },
+  webhook_failing: { href: ALERTS_AT, label: "Alerts" },
 };
 
 const DESTINATION = { href: "/edit#destination", label: "Change the destination" };
@@ -178,7 +176,10 @@ const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> =
 };
 
 /** null: nowhere, or the viewer may not. */
-function placeOf({ kind, subject }: FindingView, viewer: Viewer): { href: string; label: string } | null {
+export function placeOf(
+  { kind, subject }: Pick<FindingView, "kind" | "subject">,
+  viewer: Viewer,
+): { href: string; label: string } | null {
   if (subject.type === "function" && kind === "function_failing")
     return { href: `${functionPath(subject.name)}#errors`, label: "Its errors" };
   if (!may(viewer, "logs:edit")) return null;
@@ -202,11 +203,12 @@ const NextOf: FC<{ of: FindingView; viewer: Viewer; isWhole: boolean }> = ({ of,
   const { problem, first_record } = of.links ?? {};
   if (problem !== undefined || first_record !== undefined)
     return <LinksOf of={{ kind: of.kind, links: problem === undefined ? { first_record } : { problem } }} />;
-  return fix;
+  return fix ?? <LinksOf of={{ kind: of.kind, incident: of.incident }} />;
 };
 
-/** The version, and links to the problem and the first record. */
-export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: { kind, links } }) => {
+/** The version, and links to the incident, the problem and the first record. */
+export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> & { incident?: string | null } }> = ({ of }) => {
+  const { kind, links, incident } = of;
   const { problem, first_record: first, version } = links ?? {};
   const place = first && { script: first.script_name, atMs: first.event_timestamp_ms, rayId: first.ray_id };
   return (
@@ -216,6 +218,7 @@ export const LinksOf: FC<{ of: Pick<FindingView, "kind" | "links"> }> = ({ of: {
           Version <Foreign text={/^[0-9a-f-]{36}$/.test(version) ? version.slice(0, 8) : version} max={80} />
         </span>
       )}
+      {incident && <a href={incidentPath(incident)}>Incident</a>}
       {problem !== undefined && <a href={problemPath(problem)}>Problem</a>}
       {place !== undefined && <a href={firstRecordPath(kind, place)}>First record</a>}
     </>

@@ -2,6 +2,7 @@
 import type { Child, FC } from "hono/jsx";
 import { clock, count, duration, plural, stamp } from "../../../../base/words.ts";
 import { FORMAT, type ReceiverFormat } from "../../../../operate/alerts/alert-formats.ts";
+import { WEBHOOK } from "../../../../operate/status/kinds.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Webhook } from "../../../api/docs/webhook.ts";
 import type { PageContext } from "../../page.ts";
@@ -9,8 +10,10 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Facts, Notice, State } from "../../parts/panel.tsx";
 import { Ago, Time } from "../../parts/values.tsx";
 
-export const WEBHOOK_AT = "/status/webhook";
-export const ALERTS_AT = "/status/alerts";
+export const ALERTS_AT = "/alerts";
+export const WEBHOOK_AT = `${ALERTS_AT}/webhook`;
+
+export const receiverPath = (id: number): string => (id === WEBHOOK ? WEBHOOK_AT : `${ALERTS_AT}/${id}`);
 
 /** A receiver as pages show it; the webhook is one whose settings are fixed but for its address. */
 export type Receiver = Omit<Alert, "id" | "format"> & {
@@ -21,7 +24,7 @@ export type Receiver = Omit<Alert, "id" | "format"> & {
 
 export const ofAlert = (alert: Alert): Receiver => ({
   ...alert,
-  at: `${ALERTS_AT}/${alert.id}`,
+  at: receiverPath(alert.id),
 });
 
 export const ofWebhook = ({ url, ...webhook }: Webhook): Receiver => ({
@@ -39,7 +42,8 @@ export async function readReceivers({ api }: PageContext): Promise<Receiver[]> {
   return [...(webhook === null ? [] : [ofWebhook(webhook)]), ...items.map(ofAlert)];
 }
 
-export const labelOf = (format: ReceiverFormat): string => (format === "generic" ? "Webhook" : FORMAT[format].label);
+export const labelOf = (format: string): string =>
+  Object.hasOwn(FORMAT, format) ? FORMAT[format as keyof typeof FORMAT].label : "Webhook";
 
 /** Where its alerts go: the kind, and the masked address. */
 export const Whither: FC<{ of: Receiver }> = ({ of: { format, address } }) => (

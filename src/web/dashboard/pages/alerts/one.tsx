@@ -8,14 +8,14 @@ import { isTakenIn, remedyFor } from "../../../../operate/alerts/alert-answers.t
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Tested, Webhook } from "../../../api/docs/webhook.ts";
 import { InnerFailure } from "../../inner-api.ts";
-import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Form, Submit } from "../../parts/form.tsx";
+import { Action, Form, may, Submit } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { deletePage, type Question } from "../../parts/question.tsx";
-import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
+import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./settings.tsx";
 import {
   ALERTS_AT,
   isMuted,
@@ -28,22 +28,23 @@ import {
   untilWords,
   WEBHOOK_AT,
   Whither,
-} from "./alert-view.tsx";
-
-const TRAIL = [{ href: ALERTS_AT, label: "Alerts" }] as const;
+} from "./view.tsx";
 
 /** Each receiver has these; the webhook is the one without an id. */
 const pagesAt = (path: string): Page[] => [
-  formPage(path, "logs:edit", (context) => oneView(context), change),
+  {
+    path,
+    get: { permission: "logs:read", show: (context) => oneView(context) },
+    post: { permission: "logs:edit", take: change },
+  },
   { path: `${path}/test`, post: { permission: "logs:edit", take: test } },
   deletePage(`${path}/delete`, "logs:edit", askToDelete, routeOf, `${ALERTS_AT}?deleted`),
 ];
 
 export const oneAlertPages: readonly Page[] = [
-  ...pagesAt(`${ALERTS_AT}/:alert_id`),
   ...pagesAt(WEBHOOK_AT),
+  ...pagesAt(`${ALERTS_AT}/:alert_id`),
   { path: `${ALERTS_AT}/:alert_id/mute`, post: { permission: "logs:edit", take: mute } },
-  { path: "/status/incidents/:incident_id/mute", post: { permission: "logs:edit", take: muteIncident } },
 ];
 
 function routeOf({ params: { alert_id: id } }: PageContext): string {
@@ -75,21 +76,22 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
   return {
     title: receiver?.name ?? "Webhook",
     status: refused?.status ?? 200,
-    trail: TRAIL,
     parts: [
       receiver !== null && <Done receiver={receiver} query={query} nowMs={nowMs} />,
       <AddressNoteOf format={format} query={query} />,
       said,
       <RestOf faults={faults} title="Not changed" />,
       receiver === null ? <NoWebhook /> : <StatePanel receiver={receiver} viewer={viewer} nowMs={nowMs} />,
-      <Panel id="settings" title={receiver === null ? "Set up a webhook" : "Settings"}>
-        <Form viewer={viewer} action={receiver?.at ?? WEBHOOK_AT} label={labelOf(format)}>
-          <Settings format={format} form={form} faults={faults} of={receiver} />
-          <Submit label={receiver === null ? "Set up" : "Save"} back={ALERTS_AT}>
-            {receiver !== null && <a href={`${receiver.at}/delete`}>Delete</a>}
-          </Submit>
-        </Form>
-      </Panel>,
+      may(viewer, "logs:edit") && (
+        <Panel id="settings" title={receiver === null ? "Set up a webhook" : "Settings"}>
+          <Form viewer={viewer} action={receiver?.at ?? WEBHOOK_AT} label={labelOf(format)}>
+            <Settings format={format} form={form} faults={faults} of={receiver} />
+            <Submit label={receiver === null ? "Set up" : "Save"} back={ALERTS_AT}>
+              {receiver !== null && <a href={`${receiver.at}/delete`}>Delete</a>}
+            </Submit>
+          </Form>
+        </Panel>
+      ),
     ],
   };
 }
@@ -179,7 +181,6 @@ const NEW_WEBHOOK = { format: "generic", at: WEBHOOK_AT } as const;
 function secretView({ viewer }: PageContext, secret: string): View {
   return {
     title: "Webhook set up",
-    trail: TRAIL,
     parts: [
       <Notice kind="warn" title="Copy the secret now: it is shown only once">
         <p>Your service verifies calls with it. If you lose it, create a new one.</p>
@@ -232,14 +233,6 @@ async function mute(context: PageContext, form: URLSearchParams): Promise<Respon
   return seeOther(`${at}?${until === null ? "unmuted" : "muted"}`);
 }
 
-async function muteIncident(context: PageContext, form: URLSearchParams): Promise<Response> {
-  const path = `/logship/incidents/${encodeURIComponent(context.params.incident_id ?? "")}/mute`;
-  const until = untilOf(context, form);
-  if (until === null) await context.api.change("DELETE", path);
-  else await context.api.change("PUT", path, { until });
-  return seeOther("/status");
-}
-
 /** null: no more. */
 function untilOf({ nowMs }: PageContext, form: URLSearchParams): string | null {
   const hours = HOURS.find((each) => `${each}` === form.get("hours"));
@@ -252,7 +245,7 @@ async function askToDelete(context: PageContext): Promise<Question> {
   return {
     title: `Delete ${format === "generic" ? "webhook" : "alert"}`,
     back: at,
-    trail: [...TRAIL, { href: at, label: name }],
+    trail: [{ href: at, label: name }],
     parts: [
       <p>
         No more alerts go to <Foreign text={name} max={120} /> (<Whither of={receiver} />)

@@ -5,7 +5,7 @@ import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/alerts
 import { type Faults, unnamed } from "../../parts/faults.tsx";
 import { Check, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import { labelOf, type Receiver, routesText } from "./alert-view.tsx";
+import { labelOf, type Receiver, routesText } from "./view.tsx";
 
 /** A rejected form. */
 export interface Refused {
