@@ -91,14 +91,17 @@ export interface Snapshot {
   keptSinceMs: number | null;
 }
 
+/** What a check sees; of incidents, who was told and who muted them changes in between. */
+type Sight = Omit<Snapshot, "incidents">;
+
 /** Checks all parts, remembers since when something is wrong, and calls the webhook. */
 export class Watch extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #memory: WatchMemory & { problems: ProblemStates };
   readonly #receivers: Receivers;
   readonly #incidents: IncidentRows;
-  #latest: Snapshot | null = null;
-  #checking: Promise<Snapshot | null> | null = null;
+  #latest: Sight | null = null;
+  #checking: Promise<Sight | null> | null = null;
   /** What {@link #latest} says about receivers. */
   #latestOwn: readonly Finding[] = [];
   #checkedMs = Number.NEGATIVE_INFINITY;
@@ -157,8 +160,9 @@ export class Watch extends DurableObject<Env> {
   /** null: the check failed. */
   async snapshot(): Promise<Snapshot | null> {
     const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
-    if (this.#latest !== null && age >= 0 && age < FRESH.ms && this.#isAsBefore()) return this.#latest;
-    return this.#check();
+    const isFresh = age >= 0 && age < FRESH.ms && this.#isAsBefore();
+    const sight = isFresh ? this.#latest : await this.#check();
+    return sight && { ...sight, incidents: this.#incidents.open(platform.now()) };
   }
 
   /** Open incidents first, then the latest. */
@@ -236,7 +240,6 @@ export class Watch extends DurableObject<Env> {
     return this.#alarm.transaction(() => {
       const now = platform.now();
       const isKnown = this.#incidents.mute(id, untilMs, by, now);
-      if (isKnown) this.#latest = null;
       this.#incidents.tell(now);
       this.#arm();
       return isKnown;
@@ -288,14 +291,14 @@ export class Watch extends DurableObject<Env> {
    * One at a time: a caller meanwhile gets the same result. Every check counts for incidents:
    * otherwise findings and incidents would be of two moments.
    */
-  #check(): Promise<Snapshot | null> {
+  #check(): Promise<Sight | null> {
     this.#checking ??= this.#checkNow().finally(() => {
       this.#checking = null;
     });
     return this.#checking;
   }
 
-  async #checkNow(): Promise<Snapshot | null> {
+  async #checkNow(): Promise<Sight | null> {
     const askedMs = this.#lookMs;
     this.#lookMs = Number.POSITIVE_INFINITY;
     try {
@@ -323,7 +326,7 @@ export class Watch extends DurableObject<Env> {
     return JSON.stringify(this.#receivers.findings(platform.now())) === JSON.stringify(this.#latestOwn);
   }
 
-  #take(seen: CheckResult): Snapshot {
+  #take(seen: CheckResult): Sight {
     const now = platform.now();
     const own = this.#receivers.findings(now);
     const findings = [...seen.findings, ...own];
@@ -347,7 +350,6 @@ export class Watch extends DurableObject<Env> {
     this.#latest = {
       checkedMs: now,
       findings: shown,
-      incidents: this.#incidents.open(now),
       notices: seen.notices ?? [],
       keptSinceMs: seen.keptSinceMs ?? null,
     };

@@ -15,7 +15,7 @@ it("a look by which nothing is wrong writes what it remembers, and asks each log
   await settle(job, clock);
   await watch(env.WATCH).check();
   const bill = await runInDurableObject(watch(env.WATCH), (_watch, { storage }) =>
-    rowsWritten(storage, /\b(?:sample|rhythm|incident|receiver|call)\b/),
+    rowsWritten(storage, /\b(?:sample|rhythm|incident(?:_event)?|receiver|call)\b/),
   );
   const { status } = JobReader.prototype;
   const asked = vi.spyOn(JobReader.prototype, "status").mockImplementation(status);

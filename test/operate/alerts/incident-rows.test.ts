@@ -16,7 +16,9 @@ const row = () =>
 
 /** Crons, five minutes apart, each in a new instance. @returns the minutes that wrote a row. */
 async function crons(summary: (n: number) => string): Promise<number[]> {
-  const bill = await runInDurableObject(theWatch(), (_watch, { storage }) => rowsWritten(storage, /\bincident\b/));
+  const bill = await runInDurableObject(theWatch(), (_watch, { storage }) =>
+    rowsWritten(storage, /\bincident(?:_event)?\b/),
+  );
   const written: number[] = [];
   for (let n = 1; n <= 14; n++) {
     await evictDurableObject(theWatch());

@@ -237,7 +237,9 @@ describe("a rerun", () => {
     const admin = await Visitor.signedIn();
     const link = `<a href="/jobs/${id}/replay">object of job ${id}, rerun ${name}</a>`;
     expect((await admin.get("/set-aside")).html).toContain(link);
-    expect((await admin.get("/status")).html).toContain(`<a href="/jobs/${id}/replay">job ${id}</a>`);
+    expect((await admin.get("/status")).html).toContain(
+      `<a href="/jobs/${id}/replay"><bdi class="foreign">Job ${id}</bdi></a>`,
+    );
     await bucket.control.script([]);
     const sent = await call("POST", `/logship/set-aside/${entry.id}/resend`);
     expect(sent.body.result).toMatchObject({ id: entry.id, job: id, rerun: name, records: 10, sent_to: null });
