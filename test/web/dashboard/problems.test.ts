@@ -4,12 +4,12 @@ import { recordPath } from "../../../src/operate/alerts/link.ts";
 import { recordsQuery } from "../../../src/web/dashboard/pages/problems/words.tsx";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
-import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { deliver, freshBucket, NOON, pack, setSteadyClock } from "../../support/runtime/pipeline.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { textOf, Visitor } from "./support.ts";
 
-type Clock = ReturnType<typeof setClock>;
+type Clock = ReturnType<typeof setSteadyClock>;
 
 const HOUR_MS = 3_600_000;
 const SCRIPT = "<script>alert(1)</script>";
@@ -35,7 +35,7 @@ async function come(clock: Clock, scriptName: string, ...each: readonly object[]
 }
 
 async function begin(): Promise<Clock> {
-  const clock = setClock(NOON);
+  const clock = setSteadyClock(NOON);
   await createJob(freshBucket().name);
   return clock;
 }
