@@ -59,7 +59,7 @@ describe("what begins within twenty seconds", () => {
     ]);
   });
 
-  it("is one message although the object ends meanwhile, and whoever looks at it in between", async () => {
+  it("is one message, even if the object is evicted or read while it is held", async () => {
     await putWebhook();
     await beginTwice(15_000);
     await alarmsFor(MINUTE_MS - 15_000);

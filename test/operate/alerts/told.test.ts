@@ -21,7 +21,7 @@ interface Told {
   data: { kind: string; subject: object; since: string; summary: string; job_name?: string };
 }
 
-it("whoever set a webhook is told that a job cannot deliver, a minute and twenty seconds after a check saw it, and when it can again", async () => {
+it("a webhook gets a call 80 s after a check saw that a job cannot deliver, and another when it can again", async () => {
   const { clock, control, job } = await waitingJob();
   await call("PUT", `/logship/jobs/${job}`, { name: "orders to archive" });
   const made = await call<{ secret: string }>("PUT", "/logship/webhook", { url: HOOK });
